@@ -1,0 +1,8 @@
+/* The one header a program includes: base and runtime part of the ACL interface. */
+#ifndef GEVAR_ACL_ACL_H
+#define GEVAR_ACL_ACL_H
+
+#include "acl_base.h"
+#include "acl_rt.h"
+
+#endif

@@ -1,0 +1,87 @@
+/* Controls of the host runtime, for tests and tools; a card's library has none of them.
+ *
+ * hostacl_version marks the library: who finds it by dlsym talks to the host runtime. Calls that can fail return an ACL
+ * code, 0 for success; hostacl_error then explains the last refusal on the calling thread. All calls may be made from
+ * any thread. Sizes are bytes. */
+#ifndef GEVAR_HOSTACL_H
+#define GEVAR_HOSTACL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HOSTACL_API __attribute__((visibility("default")))
+#define HOSTACL_MAX_DEVICES 64
+
+/* Version text of the host runtime, static. */
+HOSTACL_API const char *hostacl_version(void);
+
+/* Text of the last refusal by a hostacl call on this thread, "" when there was none; valid until the next refusal. */
+HOSTACL_API const char *hostacl_error(void);
+
+/* Sets one option. Allowed while no device is set, no context made and nothing allocated, else 148051. The same keys
+ * are read from the environment as HOSTACL_<KEY> in capitals at the first call of the library and at hostacl_reset.
+ *   devices        number of devices, 1 to 64 (2)
+ *   soc_name       product, e.g. Ascend910B1 (the default); decides padding, 1 GiB pages, memory type and pool sizes
+ *   capacity       bytes of memory per device; resizes the 2 MiB pool, the other pools stay
+ *   pages_4k       bytes of the pool of 4 KiB pages per device
+ *   pages_2m       bytes of the pool of 2 MiB pages per device
+ *   pages_1g       number of 1 GiB pages per device
+ *   profile        strict (default) or card
+ *   first_address  lowest device address; then nothing is reserved and reading a device address need not fault
+ * Numbers are decimal or 0x hexadecimal; sizes may end in K, M, G or T (powers of 1024). */
+HOSTACL_API int hostacl_configure(const char *key, const char *value);
+
+/* Back to the start: everything is freed and destroyed, device counts are 0, counters and injected failures are gone,
+ * options are those of the environment. Handles and addresses from before are dead. */
+HOSTACL_API int hostacl_reset(void);
+
+/* Makes the nth call from now (1 is the next) of an exported function return code before it has any effect; other calls
+ * run. nth 0 clears the failure of that function. A null function with nth 0 clears all. */
+HOSTACL_API int hostacl_fail(const char *function, uint64_t nth, int code);
+
+/* Calls of an exported function since the start or the last reset, refused ones included; 0 for an unknown name. */
+HOSTACL_API uint64_t hostacl_calls(const char *function);
+
+/* What is alive on one device. */
+typedef struct {
+    uint64_t set_count;       /* SetDevice calls not yet undone */
+    uint64_t pages_4k_used;   /* 4 KiB pages taken */
+    uint64_t pages_4k_total;  /* 4 KiB pages there are */
+    uint64_t pages_2m_used;   /* 2 MiB pages taken */
+    uint64_t pages_2m_total;  /* 2 MiB pages there are */
+    uint64_t pages_1g_used;   /* 1 GiB pages taken */
+    uint64_t pages_1g_total;  /* 1 GiB pages there are */
+    uint64_t committed_bytes; /* host memory behind the device's pages now */
+} hostacl_device_live_t;
+
+/* What is alive in the process. */
+typedef struct {
+    uint64_t blocks;      /* device blocks of the aclrtMalloc family */
+    uint64_t bytes;       /* their bytes, rounded up to whole pages */
+    uint64_t host_blocks; /* pinned host blocks */
+    uint64_t host_bytes;  /* their bytes, rounded up to whole pages */
+    uint64_t contexts;    /* explicit contexts */
+    uint64_t devices_set; /* devices with a set count above 0 */
+    uint32_t device_count;
+    hostacl_device_live_t devices[HOSTACL_MAX_DEVICES];
+} hostacl_live_t;
+
+HOSTACL_API int hostacl_live(hostacl_live_t *out);
+
+/* Writes one line per live object, at most len bytes with the closing zero. Returns the length of the whole text, as
+ * snprintf does. buf may be null when len is 0. */
+HOSTACL_API int hostacl_live_report(char *buf, size_t len);
+
+/* Writes "key: value" lines: version, profile, soc_name, address range and whether it is reserved, pool sizes, devices.
+ * Returns the length of the whole text, as snprintf does. buf may be null when len is 0. */
+HOSTACL_API int hostacl_info(char *buf, size_t len);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
