@@ -1,0 +1,1 @@
+"""Values the whole package speaks in: data types, formats, tensor descriptions, sizes, addresses."""
