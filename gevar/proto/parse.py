@@ -1,0 +1,40 @@
+"""Reading a message from bytes, with one kind of error for everything that can be wrong with them."""
+
+from typing import TypeVar
+
+from google.protobuf.message import DecodeError, Message
+
+from gevar.errors import ModelFileError
+
+M = TypeVar("M", bound=Message)
+
+
+def parse_message(cls: type[M], data: bytes | bytearray | memoryview) -> M:
+    """Read a message from its wire form.
+
+    Unknown fields are kept. Every protobuf implementation refuses nesting beyond its own limit (the compiled one 100
+    levels, as GE does).
+
+    Raises
+    ------
+    ModelFileError
+        The bytes are no such message: cut off, damaged, text that is not UTF-8, or nested too deep. It names the
+        message and the number of bytes; file and offset are left for the caller, who knows them.
+
+    After failure: nothing is kept. Thread safety: any thread may call.
+
+    Examples
+    --------
+    >>> from gevar.proto import ge_ir
+    >>> parse_message(ge_ir.ShapeDef, bytes([10, 2, 3, 4])).dim
+    [3, 4]
+    """
+    message = cls()
+    try:
+        message.ParseFromString(bytes(data))
+    except RecursionError as error:
+        reason = "nested too deep"
+        raise ModelFileError(None, None, cls.DESCRIPTOR.full_name, f"{reason} ({len(data)} bytes)") from error
+    except (DecodeError, ValueError) as error:
+        raise ModelFileError(None, None, cls.DESCRIPTOR.full_name, f"{error} ({len(data)} bytes)") from error
+    return message
