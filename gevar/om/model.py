@@ -1,0 +1,216 @@
+"""One model of an OM file: its partitions, and what is decoded from them when it is asked for."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from gevar.errors import ModelFileError
+from gevar.om.attr_names import AttrNames, AttrTable, attr_table
+from gevar.om.attr_value import AttrValue, attr_value
+from gevar.om.consts import ConstNode, const_node
+from gevar.om.graph import OmGraph, load_order
+from gevar.om.inout_info import InOutInfo, read_inout_info
+from gevar.om.kernel_store import CUSTOM_OP_ITEM_MAGIC, KERNEL_ITEM_MAGIC, KernelStore, read_kernel_store
+from gevar.om.model_def import WHAT, DecodedModelDef, decode_model_def, merge_piece
+from gevar.om.node import CONST_TYPES, VARIABLE_TYPES, OmNode
+from gevar.om.partition import Partition, PartitionType
+from gevar.om.so_store import SoItem, read_so_store
+from gevar.om.source import ByteSource
+from gevar.proto import ge_ir, task
+
+
+class OmModel:
+    """A model of an OM file. MODEL_DEF is decoded once, at the first use of anything in it.
+
+    Everything that decodes raises `ModelFileError` with the place of the damage, and `StateError` after the file was
+    closed; what was decoded before stays usable.
+
+    Attributes
+    ----------
+    source : ByteSource
+        The OM file (or nested OM) that `Partition.file_offset` counts in.
+    index : int
+        Place among the models of the file; 0 is the root.
+    partitions : list of Partition
+        In table order.
+
+    Thread safety: any thread may read.
+    """
+
+    def __init__(
+        self,
+        source: ByteSource,
+        index: int,
+        partitions: list[Partition],
+        root: "OmModel | None",
+        *,
+        mobile: bool = False,
+        weights_elsewhere: bool = False,
+    ) -> None:
+        self.source = source
+        self.index = index
+        self.partitions = partitions
+        self._root = root
+        self._mobile = mobile
+        self._weights_elsewhere = weights_elsewhere
+
+    def partition(self, number: PartitionType) -> Partition | None:
+        """Return the first partition of a type, None without one (in dialect M: for every type from 3 on)."""
+        if self._mobile and number > PartitionType.TASK_INFO:
+            return None
+        return next((partition for partition in self.partitions if partition.type == number), None)
+
+    def partition_source(self, number: PartitionType) -> ByteSource | None:
+        """Return the bytes of the first partition of a type, None without one."""
+        found = self.partition(number)
+        return None if found is None else self.source.range(found.file_offset, found.mem_size, number.name)
+
+    @property
+    def weights(self) -> Partition | None:
+        """The weights partition (WEIGHTS_DATA)."""
+        return self.partition(PartitionType.WEIGHTS_DATA)
+
+    @property
+    def name(self) -> str:
+        """Name in the model definition."""
+        return self._decoded.message.name
+
+    @property
+    def version(self) -> int:
+        """Version in the model definition."""
+        return self._decoded.message.version
+
+    @property
+    def custom_version(self) -> str:
+        """Platform version in the model definition."""
+        return self._decoded.message.custom_version
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the model has a table of attribute names of its own."""
+        return self._own_table is not None
+
+    @property
+    def attrs(self) -> Mapping[str, ge_ir.AttrDef]:
+        """Attributes of the model itself, without `tasks`; do not change them."""
+        return self._decoded.message.attr
+
+    def attr(self, name: str) -> AttrValue:
+        """Return the value of a model attribute, None where it is absent."""
+        return attr_value(self.attrs[name]) if name in self.attrs else None
+
+    def int_attr(self, name: str, default: int = 0) -> int:
+        """Return a numeric model attribute; an absent one reads `default`, as in GE."""
+        return self.attrs[name].i if name in self.attrs else default
+
+    def model_def(self) -> ge_ir.ModelDef:
+        """Return the whole model definition with plain attribute names; a new message at each call.
+
+        The attribute `tasks` is left out, it repeats the TASK_INFO partition. Inline data that everything else leaves
+        in the file is read in, so the message may be large.
+        """
+        message = ge_ir.ModelDef()
+        message.CopyFrom(self._decoded.message)
+        for (graph_index, op_index), places in self._decoded.apart.items():
+            for stored, place in places.items():
+                data = self._model_def_source.read(place.offset, place.size_bytes, WHAT)
+                message.graph[graph_index].op[op_index].attr[stored].t.data = data
+        for graph in message.graph:
+            for op in graph.op:
+                self._names.restore_op(op)
+        return message
+
+    @cached_property
+    def graphs(self) -> tuple[OmGraph, ...]:
+        """The root graph and then its subgraphs, as stored."""
+        apart = self._decoded.apart
+        return tuple(
+            OmGraph(
+                graph.name,
+                tuple(
+                    OmNode(op, graph.name, self._names, apart.get((graph_index, op_index), {}), self._fail)
+                    for op_index, op in enumerate(graph.op)
+                ),
+            )
+            for graph_index, graph in enumerate(self._decoded.message.graph)
+        )
+
+    def nodes(self) -> Iterator[OmNode]:
+        """Yield the nodes of all graphs in load order, a subgraph's directly after the node that owns it."""
+        return load_order(self.graphs)
+
+    def variable_nodes(self) -> list[OmNode]:
+        """Return the nodes of type Variable, Constant, FileConstant and ConstPlaceHolder in load order.
+
+        Source: GE source, runtime/v1/graph/load/model_manager/davinci_model.cc.
+        """
+        return [node for node in self.nodes() if node.type in VARIABLE_TYPES]
+
+    def const_nodes(self) -> list[ConstNode]:
+        """Return the nodes of type Const and Constant, graph by graph as stored, with the place of their bytes.
+
+        Raises
+        ------
+        ModelFileError
+            The bytes of one do not lie inside the weights partition, or a compressed name has no place in the tables.
+        """
+        return [self.const_node(node) for graph in self.graphs for node in graph.nodes if node.type in CONST_TYPES]
+
+    def const_node(self, node: OmNode) -> ConstNode:
+        """Return the place of the bytes of one node of type Const or Constant of this model."""
+        weights = self.partition_source(PartitionType.WEIGHTS_DATA)
+        return const_node(node, self._model_def_source, weights, weights_elsewhere=self._weights_elsewhere)
+
+    def attr_name_rounds(self) -> int:
+        """Return the largest number of tables that any attribute name goes through; reads every name of the model."""
+        return max((node.attr_name_rounds() for graph in self.graphs for node in graph.nodes), default=0)
+
+    def kernel_store(self, number: PartitionType = PartitionType.TBE_KERNELS) -> KernelStore | None:
+        """Return the items of TBE_KERNELS, CUST_AICPU_KERNELS or CUSTOM_OPS, None without that partition."""
+        found = self.partition(number)
+        if found is None:
+            return None
+        magic = CUSTOM_OP_ITEM_MAGIC if number == PartitionType.CUSTOM_OPS else KERNEL_ITEM_MAGIC
+        return read_kernel_store(self.source, found.file_offset, found.mem_size, number.name, magic=magic)
+
+    def so_items(self) -> tuple[SoItem, ...]:
+        """Return the shared objects kept in the model; none without a SO_BINS partition."""
+        found = self.partition(PartitionType.SO_BINS)
+        return () if found is None else read_so_store(self.source, found.file_offset, found.mem_size)
+
+    def inout_info(self) -> InOutInfo | None:
+        """Return the inputs and outputs that MODEL_INOUT_INFO lists, None without that partition."""
+        found = self.partition(PartitionType.MODEL_INOUT_INFO)
+        return None if found is None else read_inout_info(self.source, found.file_offset, found.mem_size)
+
+    def task_def(self) -> task.ModelTaskDef | None:
+        """Return the decoded TASK_INFO partition, None without one; in dialect M it may hold another format."""
+        source = self.partition_source(PartitionType.TASK_INFO)
+        if source is None:
+            return None
+        message = task.ModelTaskDef()
+        merge_piece(message, source, 0, source.size_bytes, PartitionType.TASK_INFO.name)
+        return message
+
+    @cached_property
+    def _model_def_source(self) -> ByteSource:
+        source = self.partition_source(PartitionType.MODEL_DEF)
+        if source is None:
+            raise self.source.error(0, WHAT, f"model {self.index} has no MODEL_DEF partition")
+        return source
+
+    @cached_property
+    def _decoded(self) -> DecodedModelDef:
+        return decode_model_def(self._model_def_source)
+
+    @cached_property
+    def _own_table(self) -> AttrTable | None:
+        return attr_table(self.attrs, self._fail)
+
+    @cached_property
+    def _names(self) -> AttrNames:
+        root_table = None if self._root is None else self._root._own_table
+        tables = (self._own_table, root_table)
+        return AttrNames(tuple(table for table in tables if table is not None), self._fail)
+
+    def _fail(self, reason: str) -> ModelFileError:
+        return self._model_def_source.error(0, WHAT, reason)

@@ -1,0 +1,165 @@
+"""Decoding MODEL_DEF: the graphs of a model as messages, piece by piece, with the large values left in the file.
+
+The partition is decoded in pieces of about one mebibyte, so its bytes never lie in memory as a whole beside the
+messages made from them. Two things are not decoded at all:
+
+- the model attribute `tasks`, a copy of the TASK_INFO partition;
+- the data of a constant kept inline (an operator attribute that holds a TensorDef) from `APART_BYTES` on. Its place in
+  the file is recorded instead, which also lets a loader read it without passing through a message.
+
+Source: om_format of GE: graph_metadef/proto/ge_ir.proto.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from google.protobuf.message import DecodeError, Message
+
+from gevar.om.source import ByteSource
+from gevar.om.wire import LENGTH_DELIMITED, WireField, read_text, walk_fields
+from gevar.proto import ge_ir
+
+WHAT = "MODEL_DEF"
+TASKS_ATTR = "tasks"
+APART_BYTES = 1 << 15
+"""Inline tensor data of this size or more stays in the file."""
+_PIECE_BYTES = 1 << 20
+_MAX_BYTES = (1 << 31) - 1
+"""Limit of protobuf for one message."""
+
+Handler = Callable[[WireField], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBytes:
+    """Some bytes in a model's file: `offset` and `size_bytes` count from the start of the MODEL_DEF partition."""
+
+    offset: int
+    size_bytes: int
+
+
+@dataclass(slots=True)
+class DecodedModelDef:
+    """A model definition without `tasks` and without the tensor data in `apart`.
+
+    `apart` maps (graph index, op index) to the place of the data by attribute name as stored.
+    """
+
+    message: ge_ir.ModelDef
+    apart: dict[tuple[int, int], dict[str, StoredBytes]] = field(default_factory=dict)
+
+
+def merge_piece(message: Message, source: ByteSource, start: int, end: int, what: str) -> None:
+    """Decode bytes `start` to `end`, whole fields of a message, into the message.
+
+    Raises
+    ------
+    ModelFileError
+        They are no such fields: damaged, text that is not UTF-8, or nested too deep.
+    """
+    if start == end:
+        return
+    try:
+        message.MergeFromString(source.read(start, end - start, what))
+    except (DecodeError, UnicodeDecodeError, RecursionError) as error:
+        name = message.DESCRIPTOR.full_name
+        raise source.error(start, what, f"{end - start} B do not decode as {name}: {error}") from error
+
+
+def pieces(source: ByteSource, start: int, end: int, what: str) -> list[tuple[int, int]]:
+    """Split a message at field boundaries into pieces of about one mebibyte, or one field where that is larger."""
+    found = []
+    for item in walk_fields(source, start, end, what):
+        if item.end - start >= _PIECE_BYTES:
+            found.append((start, item.end))
+            start = item.end
+    return [*found, (start, end)] if start < end else found
+
+
+def decode_model_def(source: ByteSource) -> DecodedModelDef:
+    """Decode a MODEL_DEF partition; `source` is the partition.
+
+    Raises
+    ------
+    ModelFileError
+        The partition is larger than protobuf allows, or is not a model definition.
+    """
+    if source.size_bytes > _MAX_BYTES:
+        raise source.error(0, WHAT, f"{source.size_bytes} B, protobuf allows {_MAX_BYTES} B at most")
+    return _Decoder(source).decode()
+
+
+class _Decoder:
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._decoded = DecodedModelDef(ge_ir.ModelDef())
+
+    def decode(self) -> DecodedModelDef:
+        message = self._decoded.message
+        fields = _numbers(message, "graph", "attr")
+        handlers = {fields["graph"]: self._graph, fields["attr"]: self._model_attr}
+        self._merge(message, 0, self._source.size_bytes, handlers)
+        message.attr.pop(TASKS_ATTR, None)
+        return self._decoded
+
+    def _merge(self, message: Message, start: int, end: int, handlers: Mapping[int, Handler]) -> None:
+        """Decode fields into a message; those that are large and have a handler are given to it."""
+        for item in walk_fields(self._source, start, end, WHAT):
+            large = item.end - item.start >= APART_BYTES and item.wire_type == LENGTH_DELIMITED
+            if large and item.number in handlers:
+                merge_piece(message, self._source, start, item.start, WHAT)
+                handlers[item.number](item)
+                start = item.end
+            elif item.end - start >= _PIECE_BYTES:
+                merge_piece(message, self._source, start, item.end, WHAT)
+                start = item.end
+        merge_piece(message, self._source, start, end, WHAT)
+
+    def _graph(self, item: WireField) -> None:
+        graphs = self._decoded.message.graph
+        graph = graphs.add()
+        index = len(graphs) - 1
+        handlers = {_numbers(graph, "op")["op"]: lambda op_item: self._op(graph, index, op_item)}
+        self._merge(graph, item.value_start, item.end, handlers)
+
+    def _op(self, graph: ge_ir.GraphDef, graph_index: int, item: WireField) -> None:
+        op = graph.op.add()
+        place = (graph_index, len(graph.op) - 1)
+        handlers = {_numbers(op, "attr")["attr"]: lambda attr_item: self._op_attr(op, place, attr_item)}
+        self._merge(op, item.value_start, item.end, handlers)
+
+    def _op_attr(self, op: ge_ir.OpDef, place: tuple[int, int], item: WireField) -> None:
+        name, values = self._map_entry(item)
+        op.attr.pop(name, None)
+        attr = op.attr[name]
+
+        def tensor(tensor_item: WireField) -> None:
+            attr.t.SetInParent()
+            handlers = {_numbers(attr.t, "data")["data"]: data}
+            self._merge(attr.t, tensor_item.value_start, tensor_item.end, handlers)
+
+        def data(data_item: WireField) -> None:
+            stored = StoredBytes(data_item.value_start, data_item.end - data_item.value_start)
+            self._decoded.apart.setdefault(place, {})[name] = stored
+
+        for value in values:
+            self._merge(attr, value.value_start, value.end, {_numbers(attr, "t")["t"]: tensor})
+
+    def _model_attr(self, item: WireField) -> None:
+        message = self._decoded.message
+        if self._map_entry(item)[0] != TASKS_ATTR:
+            merge_piece(message, self._source, item.start, item.end, WHAT)
+
+    def _map_entry(self, item: WireField) -> tuple[str, list[WireField]]:
+        """Return the key of a map entry and the fields that hold its value."""
+        name, values = "", []
+        for part in walk_fields(self._source, item.value_start, item.end, WHAT):
+            if part.wire_type == LENGTH_DELIMITED and part.number == 1:
+                name = read_text(self._source, part, WHAT)
+            elif part.wire_type == LENGTH_DELIMITED and part.number == 2:
+                values.append(part)
+        return name, values
+
+
+def _numbers(message: Message, *names: str) -> dict[str, int]:
+    return {name: message.DESCRIPTOR.fields_by_name[name].number for name in names}

@@ -1,0 +1,137 @@
+"""One operator of a model: its names, offsets, attributes and tensor descriptions, restored when they are asked for."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+from gevar.errors import ModelFileError
+from gevar.om.attr_names import MARK, AttrNames
+from gevar.om.model_def import StoredBytes
+from gevar.proto import ge_ir
+from gevar.proto.tensor_descriptor import tensor_desc_from_proto
+from gevar.types.tensor_desc import TensorDesc
+
+VARIABLE = "Variable"
+CONSTANT = "Const"
+CONSTANTOP = "Constant"
+FILECONSTANT = "FileConstant"
+CONSTPLACEHOLDER = "ConstPlaceHolder"
+"""Operator types, by GE's constants for them."""
+CONST_TYPES = (CONSTANT, CONSTANTOP)
+VARIABLE_TYPES = (VARIABLE, CONSTANTOP, FILECONSTANT, CONSTPLACEHOLDER)
+IS_INPUT_CONST_ATTR = "is_input_const"
+
+
+class OmNode:
+    """An operator as stored in a graph of a model.
+
+    Thread safety: any thread may read.
+
+    Source: GE source, graph_metadef/proto/ge_ir.proto, OpDef.
+    """
+
+    def __init__(
+        self,
+        op: ge_ir.OpDef,
+        graph_name: str,
+        names: AttrNames,
+        apart: Mapping[str, StoredBytes],
+        fail: Callable[[str], ModelFileError],
+    ) -> None:
+        self._op = op
+        self._names = names
+        self._apart = apart
+        self._fail = fail
+        self.graph_name = graph_name
+
+    def __repr__(self) -> str:
+        return f"<OmNode {self.name} ({self.type}) of graph {self.graph_name}>"
+
+    @property
+    def name(self) -> str:
+        """Name of the operator; for a variable, of the variable."""
+        return self._op.name
+
+    @property
+    def type(self) -> str:
+        """Operator type, such as "Variable"."""
+        return self._op.type
+
+    @property
+    def input_i(self) -> tuple[int, ...]:
+        """Logical offset of each linked input, in bytes."""
+        return tuple(self._op.input_i)
+
+    @property
+    def output_i(self) -> tuple[int, ...]:
+        """Logical offset of each output, in bytes; for a variable the first is its logical address."""
+        return tuple(self._op.output_i)
+
+    @property
+    def subgraph_names(self) -> tuple[str, ...]:
+        """Names of the graphs this operator owns."""
+        return tuple(self._op.subgraph_name)
+
+    @property
+    def is_input_const(self) -> tuple[bool, ...]:
+        """Which inputs lie in the weights partition; from the attribute where the field is empty."""
+        if self._op.is_input_const or IS_INPUT_CONST_ATTR not in self.attrs:
+            return tuple(self._op.is_input_const)
+        return tuple(self.attrs[IS_INPUT_CONST_ATTR].list.b)
+
+    @cached_property
+    def attrs(self) -> Mapping[str, ge_ir.AttrDef]:
+        """Attributes by plain name; do not change them. Inline tensor data of 32 KiB or more is left out.
+
+        Raises
+        ------
+        ModelFileError
+            A compressed name or value has no place in the model's table.
+        """
+        return self._names.restore(self._op.attr)
+
+    @cached_property
+    def input_descs(self) -> tuple[TensorDesc, ...]:
+        """Description of each input."""
+        return tuple(self.tensor_desc(desc) for desc in self._op.input_desc)
+
+    @cached_property
+    def output_descs(self) -> tuple[TensorDesc, ...]:
+        """Description of each output; the first of a variable is the variable's."""
+        return tuple(self.tensor_desc(desc) for desc in self._op.output_desc)
+
+    def data_apart(self, attr_name: str) -> StoredBytes | None:
+        """Return the place of the tensor data that was left out of an attribute, in the MODEL_DEF partition."""
+        for stored, place in self._apart.items():
+            if self._names.name(stored) == attr_name:
+                return place
+        return None
+
+    def attr_name_rounds(self) -> int:
+        """Return the largest number of tables that any attribute name of this operator goes through.
+
+        Raises
+        ------
+        ModelFileError
+            A compressed name has no place in the tables.
+        """
+        descs = (*self._op.input_desc, *self._op.output_desc)
+        maps = (self._op.attr, *(desc.attr for desc in descs))
+        return max((self._names.rounds(stored) for attrs in maps for stored in attrs), default=0)
+
+    def tensor_desc(self, stored: ge_ir.TensorDescriptor) -> TensorDesc:
+        """Return a description of this operator, or of a value in its attributes, with plain attribute names.
+
+        Raises
+        ------
+        ModelFileError
+            A compressed name has no place in the tables, or a text is not UTF-8.
+        """
+        desc = stored
+        if any(name.startswith(MARK) for name in stored.attr):
+            desc = ge_ir.TensorDescriptor()
+            desc.CopyFrom(stored)
+            self._names.restore_in_place(desc.attr)
+        try:
+            return tensor_desc_from_proto(desc)
+        except ModelFileError as error:
+            raise self._fail(f"node {self.name}: {error}") from error
