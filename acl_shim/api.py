@@ -1,16 +1,10 @@
 """Typed face of the C function table.
 
 `AclApi` describes each C function of the table: positional-only, one type per parameter, plain ints for addresses and
-enums, the code as the result. `bind` makes one for an opened library. A function that the library lacks raises
-`StateError` before anything is called, so the others pay nothing for the check.
+enums, the code as the result. `acl_shim.table.bind` makes one for an opened library.
 """
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Literal, NewType, NoReturn, Protocol, cast
-
-from acl_shim._acl import ffi, lib
-from acl_shim.errors import StateError
+from typing import Literal, NewType, Protocol
 
 ContextHandle = NewType("ContextHandle", int)
 """An `aclrtContext` as a number."""
@@ -206,95 +200,3 @@ class AclApi(Protocol):
 
     def hostacl_info(self, buf: CharArray | Null, len_bytes: int, /) -> int:
         """Write what the host runtime is set to; returns the length of the whole text in bytes."""
-
-
-NULL = Null(ffi.NULL)
-
-
-def new_cell(ctype: CellType) -> Cell:
-    """Return a zeroed cell for one out value."""
-    return cast(Cell, ffi.new(ctype))
-
-
-def new_ptr_attributes() -> PtrAttributes:
-    """Return a zeroed `aclrtPtrAttributes`."""
-    return cast(PtrAttributes, ffi.new("aclrtPtrAttributes *"))
-
-
-def new_live() -> LiveStruct:
-    """Return a zeroed `hostacl_live_t`."""
-    return cast(LiveStruct, ffi.new("hostacl_live_t *"))
-
-
-def function_names() -> Iterator[str]:
-    """Yield the C names of the functions of the table, in its order."""
-    index = 0
-    while (name := lib.acl_symbol_name(index)) != ffi.NULL:
-        yield ffi.string(name).decode()
-        index += 1
-
-
-def has_function(table: Table, name: str) -> bool:
-    """Return whether a library has a function, in the table or not."""
-    return bool(lib.acl_has(table, name.encode()))
-
-
-class _BoundApi:
-    """Holds one callable per function of the table."""
-
-
-class _RefusingApi:
-    """Stands in for a face that must not be used any more."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise StateError(f"{name} was not called: {self._reason}")
-
-
-def _text_call(call: Callable[..., object]) -> Callable[..., str | None]:
-    """Wrap a function that returns a C string."""
-
-    def text_or_none() -> str | None:
-        text = call()
-        return None if text == ffi.NULL else ffi.string(text).decode("utf-8", "replace")
-
-    return text_or_none
-
-
-def _missing_call(name: str, library: str) -> Callable[..., int]:
-    """Return what stands for a function that the library lacks."""
-
-    def missing(*_: object) -> NoReturn:
-        raise StateError(f"{library} has no {name}: ask supports({name!r}) first, or install a newer CANN")
-
-    return missing
-
-
-def bind(table: Table, library: str) -> AclApi:
-    """Return the typed face of an opened library.
-
-    Parameters
-    ----------
-    table
-        Function table of the library.
-    library
-        Path of the library, for the message about a function it lacks.
-    """
-    face = _BoundApi()
-    for name in function_names():
-        wrapper = getattr(lib, f"acl_{name}")
-        call = partial(wrapper, table)
-        if not has_function(table, name):
-            setattr(face, name, _missing_call(name, library))
-        elif ffi.typeof(wrapper).result.kind == "pointer":
-            setattr(face, name, _text_call(call))
-        else:
-            setattr(face, name, call)
-    return cast(AclApi, face)
-
-
-def refusing(reason: str) -> AclApi:
-    """Return a face whose every function raises `StateError` with the reason."""
-    return cast(AclApi, _RefusingApi(reason))

@@ -155,7 +155,7 @@ class AclError(GevarError):
         self.name = code_name(code)
         self.call = call
         self.arguments = dict(arguments)
-        self.text = text
+        self.text = text or None
 
 
 @dataclass(frozen=True, slots=True)

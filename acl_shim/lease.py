@@ -1,0 +1,120 @@
+"""The hold of this process on a device: taken at the first use, made current on each thread, given back once."""
+
+from typing import TYPE_CHECKING
+
+from acl_shim.api import ContextHandle
+from acl_shim.codes import AclErrorCode
+from acl_shim.errors import StateError, size_text
+from acl_shim.table import new_cell
+
+if TYPE_CHECKING:
+    from acl_shim.runtime import Runtime
+
+
+class Lease:
+    """One `aclrtSetDevice` of this process, from the set to the reset.
+
+    Attributes
+    ----------
+    context
+        The device's default context.
+    alive
+        False once the device was given back, or the process was forked or ends.
+    owned
+        Open owners: (kind, handle) -> size in bytes.
+    """
+
+    __slots__ = ("alive", "context", "owned")
+
+    def __init__(self, context: ContextHandle) -> None:
+        self.context = context
+        self.alive = True
+        self.owned: dict[tuple[str, int], int] = {}
+
+    def owned_text(self) -> str:
+        """Return what is open under the lease: ``2 DeviceBuffer (3.00 MiB (3145728 B))``; empty where nothing is."""
+        counts: dict[str, tuple[int, int]] = {}
+        for (kind, _), size_bytes in self.owned.copy().items():
+            number, total = counts.get(kind, (0, 0))
+            counts[kind] = number + 1, total + size_bytes
+        return ", ".join(f"{number} {kind} ({size_text(total)})" for kind, (number, total) in counts.items())
+
+
+class CurrentDevice:
+    """Make one device current on threads; take it at the first use.
+
+    The device is set once for the process, however many threads use it: the others switch to its default context,
+    which leaves the device's count alone.
+
+    Thread safety: any thread may use it.
+    Source: aclrtSetDevice, aclrtSetCurrentContext, aclrtResetDevice.
+    """
+
+    __slots__ = ("_id", "_lease", "_runtime")
+
+    def __init__(self, runtime: "Runtime", device_id: int) -> None:
+        self._runtime = runtime
+        self._id = device_id
+        self._lease: Lease | None = None
+
+    def enter(self) -> Lease:
+        """Make the device's default context current on the calling thread.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses.
+        StateError
+            Other code of the process has reset the device, or the runtime is closed or forked.
+        """
+        lease = self._lease or self._take()
+        code = self._runtime.api.aclrtSetCurrentContext(lease.context)
+        if code:
+            self._refused(code, lease)
+        return lease
+
+    def _refused(self, code: int, lease: Lease) -> None:
+        """Raise for a context that cannot be made current."""
+        error = self._runtime.error(code, "aclrtSetCurrentContext", {"context": lease.context, "device_id": self._id})
+        if code != AclErrorCode.ACL_ERROR_RT_PARAM_INVALID:
+            raise error
+        self.forget()  # 107000: the context is destroyed
+        raise StateError(
+            f"device {self._id} was reset by other code of this process, its memory is gone: load again what was there"
+        ) from error
+
+    def _take(self) -> Lease:
+        """Set the device for this process, once."""
+        runtime, api = self._runtime, self._runtime.api
+        with runtime.lock:
+            if self._lease is not None:
+                return self._lease
+            runtime.start()
+            runtime.check(api.aclrtSetDevice(self._id), "aclrtSetDevice", {"device_id": self._id})
+            context = new_cell("uintptr_t *")
+            code = api.aclrtGetCurrentContext(context)
+            if code:
+                error = runtime.error(code, "aclrtGetCurrentContext", {"device_id": self._id})
+                runtime.check(api.aclrtResetDevice(self._id), "aclrtResetDevice", {"device_id": self._id})
+                raise error
+            self._lease = Lease(ContextHandle(context[0]))
+            return self._lease
+
+    def reset(self) -> None:
+        """Give the device back; `Device.reset` says what that means."""
+        with self._runtime.lock:
+            lease = self._lease
+            if lease is None:
+                return
+            if lease.owned:
+                raise StateError(f"device {self._id} is in use by {lease.owned_text()}: close them first")
+            code = self._runtime.api.aclrtResetDevice(self._id)
+            if code != AclErrorCode.ACL_ERROR_RT_CONTEXT_RELEASE_ERROR:  # that one: others reset it by force already
+                self._runtime.check(code, "aclrtResetDevice", {"device_id": self._id})
+            self.forget()
+
+    def forget(self) -> None:
+        """End the hold without a call."""
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            lease.alive = False

@@ -1,0 +1,104 @@
+"""What is given back exactly once: the base of buffers and of everything else the runtime hands out.
+
+Every owner lives under the lease of its device; when the lease has ended (reset, end of the process, fork) the thing
+behind the owner is gone already, so the owner closes without a call.
+"""
+
+import logging
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from acl_shim.errors import StateError, size_text
+from acl_shim.lease import Lease
+
+if TYPE_CHECKING:
+    from acl_shim.device import Device
+
+_log = logging.getLogger("acl_shim")
+
+
+class Owner:
+    """Own one thing of the runtime and give it back exactly once: by `close`, by ``with`` or by the finaliser.
+
+    A subclass says how, in `_give_back`. The finaliser may run on any thread, in the middle of anything, so
+    `_give_back` leaves the thread's current context as it found it. A finaliser never raises: what fails there is
+    logged, and the thing stays with the runtime until the device is reset.
+
+    Thread safety: `close` may be called by several threads at once, one of them gives back.
+    """
+
+    __slots__ = ("__weakref__", "_device", "_lease", "_open", "_size_bytes")
+
+    def __init__(self, device: "Device", lease: Lease, handle: int, size_bytes: int) -> None:
+        self._open = [handle]  # holds the handle while open; pop() decides which thread gives back
+        self._device = device
+        self._lease = lease
+        self._size_bytes = size_bytes
+        lease.owned[type(self).__name__, handle] = size_bytes
+
+    def _give_back(self, handle: int) -> None:
+        """Give the thing back to the runtime."""
+        raise NotImplementedError
+
+    def _handle(self) -> int:
+        """Return the handle of the open thing."""
+        try:
+            return self._open[0]
+        except IndexError:
+            raise StateError(
+                f"{type(self).__name__} of {size_text(self._size_bytes)} on device {self._device.id} is closed: make a"
+                " new one"
+            ) from None
+
+    @property
+    def device(self) -> "Device":
+        """Device the thing belongs to."""
+        return self._device
+
+    @property
+    def size_bytes(self) -> int:
+        """Size in bytes, as asked for."""
+        return self._size_bytes
+
+    @property
+    def closed(self) -> bool:
+        """Whether the thing was given back."""
+        return not self._open
+
+    def close(self) -> None:
+        """Give the thing back; does nothing when that happened already.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses. After failure the owner is open still and `close` may be called again.
+        """
+        try:
+            handle = self._open.pop()
+        except IndexError:
+            return
+        if self._lease.alive:
+            try:
+                self._give_back(handle)
+            except BaseException:
+                self._open.append(handle)
+                raise
+        self._lease.owned.pop((type(self).__name__, handle), None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception as error:  # a finaliser has nobody to raise to
+            _log.warning("the finaliser of %r could not give it back: %s", self, error)
+
+    def __repr__(self) -> str:
+        state = "".join(f"{handle:#x}" for handle in self._open.copy()) or "closed"
+        return f"<{type(self).__name__} {state} of {size_text(self._size_bytes)} on device {self._device.id}>"

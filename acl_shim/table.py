@@ -1,0 +1,165 @@
+"""The C function table of an opened library, bound to the typed face, and the C values its calls write.
+
+A function that the library lacks raises `StateError` before anything is called, so the others pay nothing for the
+check.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NoReturn, cast
+
+from acl_shim._acl import ffi, lib
+from acl_shim.api import (
+    AclApi,
+    Cell,
+    CellType,
+    CharArray,
+    LiveStruct,
+    MallocConfig,
+    Null,
+    PtrAttributes,
+    Table,
+)
+from acl_shim.codes import MallocAttrType
+from acl_shim.errors import StateError
+
+NULL = Null(ffi.NULL)
+"""The null pointer, for optional arguments."""
+
+_REASON_BYTES = 1024
+
+
+def new_cell(ctype: CellType) -> Cell:
+    """Return a zeroed cell for one out value."""
+    return cast(Cell, ffi.new(ctype))
+
+
+def new_ptr_attributes() -> PtrAttributes:
+    """Return a zeroed `aclrtPtrAttributes`."""
+    return cast(PtrAttributes, ffi.new("aclrtPtrAttributes *"))
+
+
+def new_live() -> LiveStruct:
+    """Return a zeroed `hostacl_live_t`."""
+    return cast(LiveStruct, ffi.new("hostacl_live_t *"))
+
+
+def new_text(size_bytes: int) -> CharArray:
+    """Return a zeroed array for a text; `read_text` reads it."""
+    return CharArray(ffi.new("char[]", size_bytes))
+
+
+def read_text(text: CharArray) -> str:
+    """Return the text in an array, up to its first zero."""
+    return cast(bytes, ffi.string(text)).decode("utf-8", "replace")
+
+
+def new_module_config(module_id: int) -> tuple[MallocConfig, object]:
+    """Return an `aclrtMallocConfig` that names a module, and the array it points to: keep both for the call."""
+    value = {"attr": MallocAttrType.ACL_RT_MEM_ATTR_MODULE_ID, "value": {"moduleId": module_id}}
+    attributes = ffi.new("aclrtMallocAttribute[1]", [value])
+    return MallocConfig(ffi.new("aclrtMallocConfig *", {"attrs": attributes, "numAttrs": 1})), attributes
+
+
+def function_names() -> Iterator[str]:
+    """Yield the C names of the functions of the table, in its order."""
+    index = 0
+    while (name := lib.acl_symbol_name(index)) != ffi.NULL:
+        yield ffi.string(name).decode()
+        index += 1
+
+
+def open_table(file: str) -> Table | str:
+    """Load a library and fill a table from it.
+
+    Parameters
+    ----------
+    file
+        A path, or a bare name that the loader searches.
+
+    Returns
+    -------
+    Table or str
+        The table, or the loader's reason.
+    """
+    out, reason = ffi.new("acl_table **"), new_text(_REASON_BYTES)
+    if lib.acl_open(os.fsencode(file), out, reason, _REASON_BYTES):
+        return read_text(reason)
+    return Table(out[0])
+
+
+def close_table(table: Table) -> None:
+    """Unload a library none of whose functions was called."""
+    lib.acl_close(table)
+
+
+def table_path(table: Table) -> str:
+    """Return the file a library was loaded from; empty where the loader does not say."""
+    return os.fsdecode(ffi.string(lib.acl_path(table)))
+
+
+def has_function(table: Table, name: str) -> bool:
+    """Return whether a library has a function, in the table or not."""
+    return bool(lib.acl_has(table, name.encode()))
+
+
+class _BoundApi:
+    """Holds one callable per function of the table."""
+
+
+class _RefusingApi:
+    """Stands in for a face that must not be used any more."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise StateError(f"{name} was not called: {self._reason}")
+
+
+def _text_call(call: Callable[..., object]) -> Callable[..., str | None]:
+    """Wrap a function that returns a C string."""
+
+    def text_or_none() -> str | None:
+        text = call()
+        return None if text == ffi.NULL else ffi.string(text).decode("utf-8", "replace")
+
+    return text_or_none
+
+
+def _missing_call(name: str, library: str) -> Callable[..., int]:
+    """Return what stands for a function that the library lacks."""
+
+    def missing(*_: object) -> NoReturn:
+        raise StateError(f"{library} has no {name}: ask supports({name!r}) first, or install a newer CANN")
+
+    return missing
+
+
+def bind(table: Table, library: str) -> AclApi:
+    """Return the typed face of an opened library.
+
+    Parameters
+    ----------
+    table
+        Function table of the library.
+    library
+        Path of the library, for the message about a function it lacks.
+    """
+    face = _BoundApi()
+    for name in function_names():
+        wrapper = getattr(lib, f"acl_{name}")
+        call = partial(wrapper, table)
+        if not has_function(table, name):
+            setattr(face, name, _missing_call(name, library))
+        elif ffi.typeof(wrapper).result.kind == "pointer":
+            setattr(face, name, _text_call(call))
+        else:
+            setattr(face, name, call)
+    return cast(AclApi, face)
+
+
+def refusing(reason: str) -> AclApi:
+    """Return a face whose every function raises `StateError` with the reason."""
+    return cast(AclApi, _RefusingApi(reason))
