@@ -28,6 +28,9 @@ class ConstStorage(StrEnum):
     NONE = "none"
 
 
+_WITHOUT_PLACE = (ConstStorage.INLINE, ConstStorage.NONE)
+
+
 @dataclass(frozen=True, slots=True)
 class ConstNode:
     """A constant and the place of its bytes.
@@ -64,6 +67,11 @@ class ConstNode:
     def name(self) -> str:
         """Name of the node."""
         return self.node.name
+
+    @property
+    def declared_bytes(self) -> int:
+        """Bytes by the description; differs from `size_bytes` where the data lie with another model."""
+        return self.size_bytes if self.storage in _WITHOUT_PLACE or self.desc is None else self.desc.weight_size
 
     def data(self) -> memoryview:
         """Return the bytes, read-only and without a copy.

@@ -57,6 +57,7 @@ class TensorInfo:
 class InOutInfo:
     """The decoded partition; `blocks` lists every record as (type, length in bytes), unknown types included."""
 
+    size_bytes: int = 0
     blocks: list[tuple[int, int]] = field(default_factory=list)
     inputs: tuple[TensorInfo, ...] = ()
     outputs: tuple[TensorInfo, ...] = ()
@@ -78,7 +79,7 @@ def read_inout_info(source: ByteSource, start: int, size_bytes: int) -> InOutInf
     if size_bytes > _MAX_BYTES:
         raise source.error(start, _WHAT, f"{size_bytes} B, {_MAX_BYTES} B at most are read")
     reader = _Reader(source, start, source.read(start, size_bytes, _WHAT))
-    info = InOutInfo()
+    info = InOutInfo(size_bytes)
     while reader.left:
         number, length = reader.unpack(RECORD_HEAD)
         value = reader.part(length)

@@ -8,11 +8,16 @@ Source: protobuf encoding, https://protobuf.dev/programming-guides/encoding/ (fo
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import FieldDescriptor
 
 from gevar.om.source import ByteSource
+
+if TYPE_CHECKING:
+    from google._upb._message import Descriptor as CompiledDescriptor
+    from google._upb._message import FieldDescriptor as CompiledFieldDescriptor
+    from google.protobuf.descriptor import Descriptor
 
 VARINT = 0
 FIXED64 = 1
@@ -107,7 +112,9 @@ def read_text(source: ByteSource, field: WireField, what: str) -> str:
         raise source.error(field.value_start, what, f"text is not UTF-8: {error.reason}") from error
 
 
-def count_unknown_fields(source: ByteSource, start: int, end: int, descriptor: Descriptor, what: str) -> int:
+def count_unknown_fields(
+    source: ByteSource, start: int, end: int, descriptor: "Descriptor | CompiledDescriptor", what: str
+) -> int:
     """Return how many fields of a message, at any depth, its descriptor does not know."""
     count = 0
     for field in walk_fields(source, start, end, what):
@@ -119,7 +126,7 @@ def count_unknown_fields(source: ByteSource, start: int, end: int, descriptor: D
     return count
 
 
-def _fits(known: FieldDescriptor, wire_type: int) -> bool:
+def _fits(known: "FieldDescriptor | CompiledFieldDescriptor", wire_type: int) -> bool:
     """Whether a field may come with this wire type; repeated numbers may also come packed."""
     expected = _WIRE_TYPES.get(known.type, VARINT)
     return wire_type in (expected, LENGTH_DELIMITED)

@@ -1,0 +1,88 @@
+"""Compare expectation files with what gevar finds: `python -m tests.golden.runner FILE…`, or `scripts/golden FILE…`.
+
+The schema of a file is told by its structure. Exit code 0 when every fact was compared and equal, else 1. A fact that
+was not compared fails, with the reason; so does a key that the schema does not know.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from tests.golden import om_manifest
+from tests.golden.facts import Report, State, load_document, place_text
+
+SCHEMAS: tuple[ModuleType, ...] = (om_manifest,)
+FIRST_DIFFERENCES = 20
+
+
+def check_file(path: Path) -> Report:
+    """Compare one expectation file.
+
+    Raises
+    ------
+    ValueError
+        The file is not JSON, or has the structure of no known schema.
+    OSError
+        The file cannot be read.
+    """
+    document = load_document(path)
+    for schema in SCHEMAS:
+        if schema.matches(document):
+            report = Report(document)
+            schema.check(document, path.parent, report)
+            return report
+    raise ValueError("no known schema has this structure")
+
+
+def summary(report: Report) -> str:
+    """Return the counts of a report in one line."""
+    counts = f"{report.count(State.COMPARED)} of {len(report.states)} facts compared"
+    rest = [
+        f"{report.count(State.DOCUMENTATION)} documentation",
+        f"{report.count(State.LEFT_OUT)} not compared",
+        f"{report.count(State.UNKNOWN)} unknown or unreached",
+        f"{len(report.differences)} differences",
+    ]
+    return f"{counts}, {', '.join(rest)}"
+
+
+def print_findings(report: Report) -> None:
+    """Print why a report did not pass: reasons, first differences, first unknown facts."""
+    for reason, count in report.reasons.items():
+        print(f"  not compared, {reason}: {count} facts")
+    lines = [f"  {place_text(place)}: {text}" for place, text in report.differences]
+    unknown = [place for place, state in report.states.items() if state is State.UNKNOWN]
+    lines += [f"  {place_text(place)}: key unknown, or nothing found to compare with" for place in unknown]
+    for line in lines[:FIRST_DIFFERENCES]:
+        print(line)
+    if len(lines) > FIRST_DIFFERENCES:
+        print(f"  … and {len(lines) - FIRST_DIFFERENCES} more")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check the files named on the command line and return the exit code."""
+    parser = argparse.ArgumentParser(prog="golden", description="Compare expectation files with what gevar finds.")
+    parser.add_argument("files", metavar="FILE", nargs="+", type=Path)
+    passed = compared = facts = 0
+    files: list[Path] = parser.parse_args(arguments).files
+    for path in files:
+        try:
+            report = check_file(path)
+        except (OSError, ValueError) as error:
+            print(f"{path}: FAILED: {error}")
+            continue
+        print(f"{path}: {'passed' if report.passed else 'FAILED'}: {summary(report)}")
+        if report.passed:
+            passed += 1
+        else:
+            print_findings(report)
+        compared += report.count(State.COMPARED)
+        facts += len(report.states)
+    print(f"{passed} of {len(files)} files passed, {compared} of {facts} facts compared")
+    return 0 if passed == len(files) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
