@@ -57,7 +57,10 @@ def size_text(size_bytes: int) -> str:
 
 def _rebuild(cls: type[BaseException], args: tuple[object, ...], state: dict[str, object]) -> BaseException:
     """Make the exception of a pickle anew without its constructor."""
-    error = cls.__new__(cls)
+    builtin = cls  # the built-in class whose layout cls has; MemoryError among further bases may not make it
+    while builtin.__module__ != "builtins" and builtin.__base__ is not None:
+        builtin = builtin.__base__
+    error = builtin.__new__(cls)
     error.args = args
     error.__dict__.update(state)
     return error

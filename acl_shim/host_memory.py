@@ -73,7 +73,7 @@ def _access(source: HostBuffer, *, writable: bool) -> HostMemory:
     plain = isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__")
     exporter = source if plain else _from_dlpack(cast(SupportsDLPack, source))
     try:
-        guard = ffi.from_buffer(exporter, writable)
+        guard = ffi.from_buffer(exporter, require_writable=writable)
     except (BufferError, TypeError, ValueError) as error:
         raise _refusal(exporter, error) from error
     return HostMemory(lib.acl_address(guard), len(guard), guard)

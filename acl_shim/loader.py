@@ -75,7 +75,8 @@ def _load(name: str) -> _Library | Attempt:
     missing = tuple(function for function in NEEDED if not has_function(table, function))
     if missing:
         close_table(table)
-        return Attempt(name, f"lacks {', '.join(missing)}", missing)
+        reason = "is no ACL library" if len(missing) == len(NEEDED) else f"lacks {', '.join(missing)}"
+        return Attempt(name, reason, missing)
     path = Path(table_path(table) or name)
     return _Library(table, path.resolve(), bind(table, str(path)), has_function(table, "hostacl_version"))
 
@@ -133,7 +134,7 @@ def _open_npu(asked: str) -> tuple[_Library, str]:
     if isinstance(found[0], _Library):
         library, reason = found
         return library, f"{asked}: {reason}"
-    raise BackendUnavailableError(f"{asked}, and no library of an NPU serves: install CANN or ask for 'host'", found)
+    raise BackendUnavailableError(f"{asked}: no NPU's library serves, install CANN or ask for 'host'", found)
 
 
 def _open_file(asked: str, file: str) -> tuple[_Library, str]:
@@ -143,18 +144,18 @@ def _open_file(asked: str, file: str) -> tuple[_Library, str]:
         if isinstance(count, int):
             return library, asked
         library = Attempt(file, count)
-    raise BackendUnavailableError(f"{asked}, and it is no ACL library that serves", (library,))
+    raise BackendUnavailableError(f"{asked}: the library does not serve, name another", (library,))
 
 
 def _open_auto(asked: str) -> tuple[_Library, str]:
     found = _find_npu()
     if isinstance(found[0], _Library):
         library, reason = found
-        _log.info("%s: took the NPU, %s", asked, reason)
+        _log.info("%s: took the NPU's library, %s", asked, reason)
         return library, f"{asked}: {reason}"
-    reason = f"{asked}: none of {len(found)} places has the library of an NPU with a device"
+    reason = f"{asked}: none of {len(found)} places has an NPU's library with a device"
     library, _ = _open_file(reason, str(host_library()))
-    _log.warning("%s, took the host runtime %s; ask for 'npu' to see what was tried", reason, library.path)
+    _log.warning("%s, took the host runtime %s; backend 'npu' says what was tried", reason, library.path)
     return library, reason
 
 
@@ -168,7 +169,7 @@ def _resolve(backend: str, asked: str) -> tuple[_Library, str]:
         return _open_file(asked, str(host_library()))
     file = Path(backend).expanduser()
     if os.sep not in backend and not file.exists():
-        raise BackendUnavailableError(f"{asked}, which is not 'auto', 'npu', 'host' or the path of a library")
+        raise BackendUnavailableError(f"{asked}: give 'auto', 'npu', 'host' or the path of a library")
     return _open_file(asked, str(file.resolve()))
 
 
@@ -199,11 +200,11 @@ def open_runtime(backend: str | None = None) -> Runtime:
     Thread safety: any thread may call it.
     """
     if backend is not None:
-        text, asked = backend, f"backend={backend!r} is asked for"
+        text, asked = backend, f"backend={backend!r}"
     elif text := os.environ.get(VARIABLE, ""):
-        asked = f"{VARIABLE}={text!r} is asked for"
+        asked = f"{VARIABLE}={text!r}"
     else:
-        text, asked = "auto", "no backend is asked for"
+        text, asked = "auto", "default backend='auto'"
     with _lock:
         if _parent_id is not None:
             raise StateError(

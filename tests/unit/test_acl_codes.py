@@ -1,0 +1,88 @@
+"""Codes and enums against the list of the public headers."""
+
+import json
+from enum import IntEnum, IntFlag
+
+import pytest
+
+from acl_shim import codes
+from acl_shim.codes import AclErrorCode, MemMallocPolicy, MemTypeFlag, code_name
+from tests.helpers.shared import REPOSITORY, shared_path
+
+ENUMS = {
+    "aclrtMemAttr": codes.MemAttr,
+    "aclrtMemcpyKind": codes.MemcpyKind,
+    "aclrtMemLocationType": codes.MemLocationType,
+    "aclrtMallocAttrType": codes.MallocAttrType,
+    "aclrtRunMode": codes.RunMode,
+    "aclrtLastErrLevel": codes.LastErrLevel,
+}
+
+
+def reference(key: str) -> dict[str, object]:
+    return json.loads(shared_path("reference/acl_runtime.json").read_text())[key]
+
+
+def test_every_error_code_of_the_headers_is_there_and_no_other() -> None:
+    members = {name: int(member) for name, member in AclErrorCode.__members__.items()}
+    assert members == reference("errors")
+    assert len(members) == 216
+
+
+@pytest.mark.parametrize("c_name", sorted(ENUMS))
+def test_an_enum_has_the_names_and_values_of_the_headers(c_name: str) -> None:
+    members = {name: int(member) for name, member in ENUMS[c_name].__members__.items()}
+    assert members == reference("enums")[c_name]
+
+
+def test_policies_and_their_flags_share_one_enum_in_c() -> None:
+    members: dict[str, int] = {}
+    for enum in (MemMallocPolicy, MemTypeFlag):
+        members |= {name: int(member) for name, member in enum.__members__.items() if name.startswith("ACL_")}
+    assert members == reference("enums")["aclrtMemMallocPolicy"]
+
+
+def test_the_short_names_are_aliases_of_the_policies() -> None:
+    short = {name: member for name, member in MemMallocPolicy.__members__.items() if not name.startswith("ACL_")}
+    assert len(short) == 8
+    for name, member in short.items():
+        assert member.name == f"ACL_MEM_MALLOC_{name}"
+
+
+def test_the_codes_in_the_public_header_are_the_same() -> None:
+    header = (REPOSITORY / "native/include/acl/acl_base.h").read_text()
+    rows = [
+        line.split() for line in header.splitlines() if line.startswith(("#define ACL_ERROR_", "#define ACL_SUCCESS"))
+    ]
+    assert len(rows) > 200
+    for _, name, value, *_ in rows:
+        assert AclErrorCode[name] == int(value), name
+
+
+def test_zero_is_called_success() -> None:
+    assert AclErrorCode(0).name == "ACL_SUCCESS"
+    assert AclErrorCode.ACL_ERROR_NONE is AclErrorCode.ACL_RT_SUCCESS is AclErrorCode.ACL_SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [(0, "ACL_SUCCESS"), (207001, "ACL_ERROR_RT_MEMORY_ALLOCATION"), (507899, "ACL_ERROR_RT_DRV_INTERNAL_ERROR")],
+)
+def test_code_name_names_a_code(code: int, name: str) -> None:
+    assert code_name(code) == name
+
+
+@pytest.mark.parametrize("code", [-1, 1, 107999, -1000001])
+def test_code_name_of_an_unknown_code_keeps_the_number(code: int) -> None:
+    assert code_name(code) == f"unknown code {code}"
+
+
+def test_a_flag_can_be_added_to_a_policy() -> None:
+    combined = MemMallocPolicy.HUGE_ONLY | MemTypeFlag.ACL_MEM_TYPE_HIGH_BAND_WIDTH
+    assert combined == 0x1001
+
+
+def test_every_public_enum_is_an_integer() -> None:
+    enums = [value for value in vars(codes).values() if isinstance(value, type) and value.__module__ == codes.__name__]
+    assert len(enums) == 9
+    assert all(issubclass(enum, IntEnum | IntFlag) for enum in enums)
