@@ -14,6 +14,7 @@ extern "C" {
 #endif
 
 #define HOSTACL_API __attribute__((visibility("default")))
+#define HOSTACL_VERSION "0.1.0"
 #define HOSTACL_MAX_DEVICES 64
 
 /* Version text of the host runtime, static. */
@@ -26,10 +27,10 @@ HOSTACL_API const char *hostacl_error(void);
  * are read from the environment as HOSTACL_<KEY> in capitals at the first call of the library and at hostacl_reset.
  *   devices        number of devices, 1 to 64 (2)
  *   soc_name       product, e.g. Ascend910B1 (the default); decides padding, 1 GiB pages, memory type and pool sizes
- *   capacity       bytes of memory per device; resizes the 2 MiB pool, the other pools stay
+ *   capacity       bytes of memory per device; pools that are not given follow from it
  *   pages_4k       bytes of the pool of 4 KiB pages per device
  *   pages_2m       bytes of the pool of 2 MiB pages per device
- *   pages_1g       number of 1 GiB pages per device
+ *   pages_1g       number of 1 GiB pages per device, or none: the driver lacks the feature
  *   profile        strict (default) or card
  *   first_address  lowest device address; then nothing is reserved and reading a device address need not fault
  * Numbers are decimal or 0x hexadecimal; sizes may end in K, M, G or T (powers of 1024). */

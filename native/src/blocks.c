@@ -1,0 +1,140 @@
+/* Blocks of device memory.
+ *
+ * In the strict profile a block is a chunk of its own: exactly its pages, a gap of one page behind it so that a range
+ * that runs out of the block runs into nothing, addresses that were not used before, and nothing left after the free.
+ * In the card profile blocks up to 512 MiB are cut from the driver's heaps and go back to them.
+ *
+ * A block is taken away in this order: nobody finds it any more, accesses under way end, its addresses and pages go.
+ *
+ * Thread safety: callers hold the table lock; block_free gives it up while it waits for accesses and while bytes go
+ * back to the kernel. */
+#include "blocks.h"
+
+#include <stdlib.h>
+
+#include "access.h"
+#include "device.h"
+#include "runtime.h"
+#include "table.h"
+
+#define LARGEST_BLOCK (128 * GIB)
+#define LARGEST_HEAP_BLOCK (512 * MIB)
+#define GAP_BYTES (4 * KIB)
+
+static struct range_tree blocks;
+static uint64_t all_bytes;
+
+static struct chunk *own_chunk(struct device *device, enum page_class cls, uint64_t len, uint64_t asked) {
+    bool whole_pages = runtime_config()->profile->whole_pages;
+    struct chunk_plan plan = {.cls = cls, .bytes = len, .align = page_class_bytes(cls)};
+    plan.limit = whole_pages ? len : asked;
+    plan.gap = whole_pages ? 0 : GAP_BYTES;
+    plan.fresh_addresses = !whole_pages;
+    return chunk_make(device, &plan);
+}
+
+/* Fills in where the block is; false when memory of that class is short. */
+static bool place(struct device *device, const struct block_request *request, enum page_class cls,
+                  struct block *block) {
+    uint64_t page_bytes = page_class_bytes(cls);
+    uint64_t len = (request->rounded + page_bytes - 1) & ~(page_bytes - 1);
+    if (runtime_config()->profile->driver_heap && len <= LARGEST_HEAP_BLOCK && cls != PAGE_1G) {
+        block->chunk = driver_heap_take(device, cls, request->p2p, len, &block->range.start);
+    } else {
+        block->chunk = own_chunk(device, cls, len, request->asked);
+        block->range.start = block->chunk ? block->chunk->region.range.start : 0;
+    }
+    block->range.len = len;
+    return block->chunk;
+}
+
+static bool place_somewhere(struct device *device, const struct block_request *request, struct block *block) {
+    return place(device, request, request->cls, block) ||
+           (request->fall_back && request->cls != PAGE_4K && place(device, request, PAGE_4K, block));
+}
+
+/* Tries to place the block, again after the driver gave up what it keeps; the device may close meanwhile. */
+static bool place_or_trim(struct device *device, const struct block_request *request, struct block *block) {
+    if (place_somewhere(device, request, block))
+        return true;
+    device_hold(device);
+    bool again = driver_heap_trim(device) && !device->closing && place_somewhere(device, request, block);
+    device_release(device);
+    return again;
+}
+
+bool block_malloc(struct device *device, const struct block_request *request, uint64_t *addr) {
+    if (request->rounded > LARGEST_BLOCK)
+        return false;
+    struct block *block = calloc(1, sizeof(*block));
+    if (!block)
+        return false;
+    block->asked = request->asked;
+    if (!place_or_trim(device, request, block)) {
+        free(block);
+        return false;
+    }
+    range_tree_insert(&blocks, &block->range);
+    all_bytes += block->range.len;
+    *addr = block->range.start;
+    return true;
+}
+
+static void forget(struct block *block) {
+    range_tree_remove(&blocks, &block->range);
+    all_bytes -= block->range.len;
+    free(block);
+}
+
+/* Frees a block that has its chunk for itself. */
+static void free_own(struct block *block) {
+    struct chunk *chunk = block->chunk;
+    struct device *device = chunk->region.device;
+    block->closing = chunk->region.closing = true;
+    device_hold(device);
+    while (access_overlaps(block->range.start, block->range.len))
+        table_wait();
+    forget(block);
+    chunk_end(chunk);
+    device_release(device);
+}
+
+bool block_free(uint64_t addr) {
+    struct block *block = (struct block *)range_tree_floor(&blocks, addr);
+    if (!block || block->range.start != addr || block->closing || block->chunk->region.device->closing)
+        return false;
+    if (block->chunk->heap) {
+        driver_heap_give(block->chunk, addr, block->range.len);
+        forget(block);
+    } else {
+        free_own(block);
+    }
+    return true;
+}
+
+const struct block *block_from(uint64_t addr) {
+    return (const struct block *)range_tree_ceil(&blocks, addr);
+}
+
+uint64_t blocks_count(void) {
+    return blocks.count;
+}
+
+uint64_t blocks_bytes(void) {
+    return all_bytes;
+}
+
+void blocks_drop_device(struct device *device) {
+    struct block *block = (struct block *)range_tree_ceil(&blocks, 0);
+    while (block) {
+        uint64_t next = block->range.start + block->range.len;
+        struct chunk *chunk = block->chunk;
+        if (chunk->region.device == device) {
+            forget(block);
+            if (!chunk->heap)
+                chunk_drop(chunk);
+        }
+        block = (struct block *)range_tree_ceil(&blocks, next);
+    }
+    driver_heap_drop(device);
+}

@@ -1,0 +1,42 @@
+/* Blocks of device memory: what the aclrtMalloc family gives out; see blocks.c. */
+#ifndef HOSTACL_BLOCKS_H
+#define HOSTACL_BLOCKS_H
+
+#include <stdbool.h>
+
+#include "chunk.h"
+
+/* One live block. */
+struct block {
+    struct range range;  /* device addresses, whole pages */
+    struct chunk *chunk; /* where its pages are; its own or shared */
+    uint64_t asked;      /* bytes the caller asked for */
+    bool closing;        /* being freed: unknown to everybody else */
+};
+
+/* What a caller wants. */
+struct block_request {
+    enum page_class cls; /* page class to try first */
+    bool fall_back;      /* take 4 KiB pages when that class is short */
+    bool p2p;            /* memory other devices may reach */
+    uint64_t asked;      /* bytes asked for */
+    uint64_t rounded;    /* bytes after rounding and padding */
+};
+
+/* Gives out a block; false when memory is short. May give the table lock up (profile card). */
+bool block_malloc(struct device *device, const struct block_request *request, uint64_t *addr);
+
+/* Frees the block that starts at addr; false when there is none. Waits for copies that use it. */
+bool block_free(uint64_t addr);
+
+/* The live block that starts at or above addr, or null; for walks over all blocks. */
+const struct block *block_from(uint64_t addr);
+
+/* Live blocks and the bytes of their pages. */
+uint64_t blocks_count(void);
+uint64_t blocks_bytes(void);
+
+/* Forgets all blocks of a device that is torn down, and the chunks behind them. */
+void blocks_drop_device(struct device *device);
+
+#endif

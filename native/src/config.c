@@ -1,0 +1,246 @@
+/* Options: the tables of products and profiles, and the reading of keys and environment.
+ *
+ * A key is set on a copy of the options which replaces them only when the whole makes sense, so a refused value leaves
+ * everything as it was. Pools that are not given follow from the capacity: an eighth of it in 4 KiB pages, four 1 GiB
+ * pages where the product has them and 16 GiB stand behind each, the rest in 2 MiB pages.
+ *
+ * Thread safety: works on the struct it is given; the runtime's own struct is guarded by the table lock. */
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hostacl.h"
+
+/* Longer family names come before their prefixes. Sources: platform configuration of the products. */
+static const struct product products[] = {
+    {"Ascend910_9363", 32, true, true, 32 * GIB},  {"Ascend910_93", 32, true, true, 64 * GIB},
+    {"Ascend910B4", 32, true, true, 32 * GIB},     {"Ascend910B", 32, true, true, 64 * GIB},
+    {"Ascend910", 32, false, true, 32 * GIB},      {"Ascend950", 0, true, true, 128 * GIB},
+    {"Ascend310P", 32, false, false, 24000000000}, {"Ascend310B", 32, false, false, 32 * GIB},
+};
+
+static const struct profile profiles[] = {
+    {.name = "strict"},
+    {.name = "card",
+     .whole_pages = true,
+     .driver_heap = true,
+     .free_takes_host = true,
+     .driver_bytes = {[PAGE_4K] = 4 * MIB, [PAGE_2M] = 28 * MIB}},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MAX_CAPACITY (4 * TIB)
+#define MIN_ADDRESSES GIB
+
+uint64_t page_class_bytes(enum page_class cls) {
+    static const uint64_t bytes[PAGE_CLASSES] = {4 * KIB, 2 * MIB, GIB};
+    return bytes[cls];
+}
+
+const char *page_class_name(enum page_class cls) {
+    static const char *const names[PAGE_CLASSES] = {"4 KiB", "2 MiB", "1 GiB"};
+    return names[cls];
+}
+
+__attribute__((format(printf, 2, 3))) static bool complain(struct complaint *complaint, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(complaint->text, sizeof(complaint->text), format, args);
+    va_end(args);
+    return false;
+}
+
+/* Reads a decimal or 0x number with an optional K, M, G or T behind it. */
+static bool parse_number(const char *text, uint64_t *number) {
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    char *end;
+    errno = 0;
+    bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    unsigned long long value = strtoull(text, &end, hex ? 16 : 10);
+    if (errno || end == text)
+        return false;
+    const char *units = "KMGT";
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    uint64_t factor = unit ? KIB << (10 * (unit - units)) : 1;
+    if (*end && (!unit || end[1]))
+        return false;
+    return !__builtin_mul_overflow((uint64_t)value, factor, number);
+}
+
+static bool set_devices(struct config *config, const char *value, struct complaint *complaint) {
+    uint64_t number;
+    if (!parse_number(value, &number) || number < 1 || number > HOSTACL_MAX_DEVICES)
+        return complain(complaint, "devices: \"%s\" is not a number from 1 to %d", value, HOSTACL_MAX_DEVICES);
+    config->devices = (uint32_t)number;
+    return true;
+}
+
+static bool set_soc_name(struct config *config, const char *value, struct complaint *complaint) {
+    for (size_t i = 0; i < COUNT(products); i++) {
+        size_t len = strlen(products[i].family);
+        if (!strncmp(value, products[i].family, len) && strlen(value) < sizeof(config->soc_name)) {
+            config->product = &products[i];
+            strcpy(config->soc_name, value);
+            return true;
+        }
+    }
+    return complain(complaint,
+                    "soc_name: \"%s\" is no known product; known are Ascend910*, Ascend950*, Ascend310P* "
+                    "and Ascend310B*",
+                    value);
+}
+
+static bool set_capacity(struct config *config, const char *value, struct complaint *complaint) {
+    uint64_t number;
+    if (!parse_number(value, &number) || number < 2 * MIB || number > MAX_CAPACITY)
+        return complain(complaint, "capacity: \"%s\" is not a number of bytes from 2M to 4T", value);
+    config->capacity = number;
+    return true;
+}
+
+static bool set_pool(struct config *config, enum page_class cls, uint64_t unit, const char *key, const char *value,
+                     struct complaint *complaint) {
+    uint64_t number;
+    uint64_t bytes;
+    if (!parse_number(value, &number) || __builtin_mul_overflow(number, unit, &bytes) || bytes > MAX_CAPACITY ||
+        bytes % page_class_bytes(cls))
+        return complain(complaint, "%s: \"%s\" is not %s up to 4 TiB", key, value,
+                        unit == 1 ? "a number of bytes that makes whole pages," : "a number of pages");
+    config->pool_bytes[cls] = bytes;
+    config->pool_given[cls] = true;
+    return true;
+}
+
+static bool set_pages_4k(struct config *config, const char *value, struct complaint *complaint) {
+    return set_pool(config, PAGE_4K, 1, "pages_4k", value, complaint);
+}
+
+static bool set_pages_2m(struct config *config, const char *value, struct complaint *complaint) {
+    return set_pool(config, PAGE_2M, 1, "pages_2m", value, complaint);
+}
+
+static bool set_pages_1g(struct config *config, const char *value, struct complaint *complaint) {
+    config->giant_pages_off = !strcmp(value, "none");
+    return set_pool(config, PAGE_1G, GIB, "pages_1g", config->giant_pages_off ? "0" : value, complaint);
+}
+
+static bool set_profile(struct config *config, const char *value, struct complaint *complaint) {
+    for (size_t i = 0; i < COUNT(profiles); i++) {
+        if (!strcmp(value, profiles[i].name)) {
+            config->profile = &profiles[i];
+            return true;
+        }
+    }
+    return complain(complaint, "profile: \"%s\" is neither strict nor card", value);
+}
+
+static bool set_first_address(struct config *config, const char *value, struct complaint *complaint) {
+    uint64_t number;
+    if (!parse_number(value, &number) || number < 4 * KIB || number > UINT64_MAX - MIN_ADDRESSES)
+        return complain(complaint, "first_address: \"%s\" is not an address from 0x1000 to 1 GiB below 2^64", value);
+    config->first_address = (number + 4 * KIB - 1) & ~(4 * KIB - 1);
+    config->first_address_given = true;
+    return true;
+}
+
+static const struct option {
+    const char *key;                                                     /* as hostacl_configure takes it */
+    const char *variable;                                                /* the same in the environment */
+    bool (*set)(struct config *, const char *value, struct complaint *); /* reads the value */
+} options[] = {
+    {"devices", "HOSTACL_DEVICES", set_devices},    {"soc_name", "HOSTACL_SOC_NAME", set_soc_name},
+    {"capacity", "HOSTACL_CAPACITY", set_capacity}, {"pages_4k", "HOSTACL_PAGES_4K", set_pages_4k},
+    {"pages_2m", "HOSTACL_PAGES_2M", set_pages_2m}, {"pages_1g", "HOSTACL_PAGES_1G", set_pages_1g},
+    {"profile", "HOSTACL_PROFILE", set_profile},    {"first_address", "HOSTACL_FIRST_ADDRESS", set_first_address},
+};
+
+void config_defaults(struct config *config) {
+    struct complaint complaint;
+    *config = (struct config){.devices = 2, .profile = &profiles[0]};
+    set_soc_name(config, "Ascend910B1", &complaint);
+}
+
+bool config_has_giant_pages(const struct config *config) {
+    return config->product->giant_pages && !config->giant_pages_off;
+}
+
+static uint64_t capacity_of(const struct config *config) {
+    return config->capacity ? config->capacity : config->product->capacity;
+}
+
+/* Bytes of each pool, those given and those that follow from the capacity. */
+static void pool_bytes(const struct config *config, uint64_t bytes[PAGE_CLASSES]) {
+    uint64_t capacity = capacity_of(config);
+    uint64_t giants = capacity / (16 * GIB) < 4 ? capacity / (16 * GIB) : 4;
+    uint64_t left = capacity;
+    bytes[PAGE_4K] = capacity / 8 & ~(4 * KIB - 1);
+    bytes[PAGE_1G] = config_has_giant_pages(config) ? giants * GIB : 0;
+    for (enum page_class cls = 0; cls < PAGE_CLASSES; cls++) {
+        if (config->pool_given[cls])
+            bytes[cls] = config->pool_bytes[cls];
+        if (cls != PAGE_2M)
+            left -= bytes[cls] < left ? bytes[cls] : left;
+    }
+    if (!config->pool_given[PAGE_2M])
+        bytes[PAGE_2M] = left & ~(2 * MIB - 1);
+}
+
+struct pool_sizes config_pools(const struct config *config) {
+    uint64_t bytes[PAGE_CLASSES];
+    struct pool_sizes sizes;
+    pool_bytes(config, bytes);
+    for (enum page_class cls = 0; cls < PAGE_CLASSES; cls++)
+        sizes.pages[cls] = bytes[cls] / page_class_bytes(cls);
+    return sizes;
+}
+
+/* Whether the options make sense together. */
+static bool check(const struct config *config, struct complaint *complaint) {
+    uint64_t bytes[PAGE_CLASSES];
+    pool_bytes(config, bytes);
+    uint64_t sum = bytes[PAGE_4K] + bytes[PAGE_2M] + bytes[PAGE_1G];
+    if (bytes[PAGE_1G] && !config->product->giant_pages)
+        return complain(complaint, "pages_1g: %s has no 1 GiB pages", config->soc_name);
+    if (sum > (config->capacity ? config->capacity : MAX_CAPACITY))
+        return complain(complaint, "the pools need %llu bytes, the capacity is %llu bytes", (unsigned long long)sum,
+                        (unsigned long long)(config->capacity ? config->capacity : MAX_CAPACITY));
+    if (!sum)
+        return complain(complaint, "all pools are empty; give at least one page");
+    return true;
+}
+
+bool config_set(struct config *config, const char *key, const char *value, struct complaint *complaint) {
+    struct config next = *config;
+    for (size_t i = 0; i < COUNT(options); i++) {
+        if (strcmp(key, options[i].key))
+            continue;
+        if (!options[i].set(&next, value, complaint) || !check(&next, complaint))
+            return false;
+        *config = next;
+        return true;
+    }
+    return complain(complaint,
+                    "\"%.40s\" is no option; options are devices, soc_name, capacity, pages_4k, pages_2m, pages_1g, "
+                    "profile, first_address",
+                    key);
+}
+
+bool config_from_environment(struct config *config, struct complaint *complaint) {
+    struct config next = *config;
+    struct complaint detail;
+    for (size_t i = 0; i < COUNT(options); i++) {
+        const char *value = getenv(options[i].variable);
+        if (value && !options[i].set(&next, value, &detail))
+            return complain(complaint, "%s: %.200s", options[i].variable, detail.text);
+    }
+    if (!check(&next, &detail))
+        return complain(complaint, "HOSTACL_*: %.200s", detail.text);
+    *config = next;
+    return true;
+}

@@ -1,0 +1,152 @@
+/* Exported: what is alive and how the runtime is set up: hostacl_live, hostacl_live_report and hostacl_info.
+ *
+ * Thread safety: any thread, any time; each call shows one moment, under the table lock. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "acl/acl_base.h"
+#include "blocks.h"
+#include "context.h"
+#include "device.h"
+#include "handles.h"
+#include "host_blocks.h"
+#include "hostacl.h"
+#include "runtime.h"
+#include "table.h"
+#include "vspace.h"
+
+/* Text that is written as far as there is room and measured as a whole. */
+struct text {
+    char *buf;   /* where it goes; may be null when len is 0 */
+    size_t len;  /* room, the closing zero included */
+    size_t used; /* length of the whole text so far */
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...) {
+    va_list args;
+    size_t room = text->used < text->len ? text->len - text->used : 0;
+    va_start(args, format);
+    int written = vsnprintf(room ? text->buf + text->used : NULL, room, format, args);
+    va_end(args);
+    text->used += written > 0 ? (size_t)written : 0;
+}
+
+static unsigned long long number(uint64_t value) {
+    return (unsigned long long)value;
+}
+
+static void describe_device(const struct device *device, hostacl_device_live_t *out) {
+    const struct page_pool *pools = device->phys.pools;
+    *out = (hostacl_device_live_t){
+        .set_count = device->set_count,
+        .pages_4k_used = pools[PAGE_4K].total - pools[PAGE_4K].free,
+        .pages_4k_total = pools[PAGE_4K].total,
+        .pages_2m_used = pools[PAGE_2M].total - pools[PAGE_2M].free,
+        .pages_2m_total = pools[PAGE_2M].total,
+        .pages_1g_used = pools[PAGE_1G].total - pools[PAGE_1G].free,
+        .pages_1g_total = pools[PAGE_1G].total,
+        .committed_bytes = phys_committed(&device->phys),
+    };
+}
+
+int hostacl_live(hostacl_live_t *out) {
+    if (!out)
+        return ACL_ERROR_INVALID_PARAM;
+    *out = (hostacl_live_t){0};
+    runtime_start();
+    if (runtime_blocked())
+        return ACL_ERROR_RT_DEV_SETUP_ERROR;
+    table_lock();
+    out->blocks = blocks_count();
+    out->bytes = blocks_bytes();
+    out->host_blocks = host_blocks_count();
+    out->host_bytes = host_blocks_bytes();
+    out->contexts = context_count();
+    out->device_count = runtime_config()->devices;
+    for (uint32_t id = 0; id < out->device_count; id++) {
+        describe_device(device_at((int32_t)id), &out->devices[id]);
+        out->devices_set += out->devices[id].set_count > 0;
+    }
+    table_unlock();
+    return ACL_SUCCESS;
+}
+
+static void list_blocks(struct text *text) {
+    for (const struct block *block = block_from(0); block; block = block_from(block->range.start + 1)) {
+        const struct region *region = &block->chunk->region;
+        add(text, "block 0x%llx: %llu bytes asked, %llu bytes in %s pages, device %d\n", number(block->range.start),
+            number(block->asked), number(block->range.len), page_class_name(region->pages->cls), region->device->id);
+    }
+    for (const struct host_block *block = host_block_from(0); block; block = host_block_from(block->range.start + 1))
+        add(text, "host block 0x%llx: %llu bytes asked, %llu bytes\n", number(block->range.start), number(block->asked),
+            number(block->range.len));
+}
+
+static void list_contexts(struct text *text) {
+    size_t position = 0;
+    for (void *handle; (handle = handle_next(HANDLE_CONTEXT, &position));) {
+        const struct context *context = handle_object(HANDLE_CONTEXT, handle);
+        if (context->explicit_one)
+            add(text, "context %p: device %d\n", handle, context->device->id);
+    }
+    for (uint32_t id = 0; id < runtime_config()->devices; id++) {
+        const struct device *device = device_at((int32_t)id);
+        if (device->set_count)
+            add(text, "device %d: set %u times\n", device->id, device->set_count);
+    }
+}
+
+int hostacl_live_report(char *buf, size_t len) {
+    struct text text = {.buf = buf, .len = buf ? len : 0};
+    if (text.len)
+        buf[0] = 0;
+    runtime_start();
+    if (runtime_blocked()) {
+        add(&text, "%s\n", runtime_blocked());
+        return (int)text.used;
+    }
+    table_lock();
+    list_blocks(&text);
+    list_contexts(&text);
+    table_unlock();
+    return (int)text.used;
+}
+
+static void add_address_range(struct text *text) {
+    struct vspace_info info = vspace_info();
+    add(text, "addresses: 0x%llx, %llu GiB, %s\n", number(info.first), number(info.bytes / GIB),
+        info.usual      ? "reserved, the range of the card"
+        : info.reserved ? "reserved, not the range of the card because that is taken"
+                        : "not reserved because first_address was given; reading a device address need not fault");
+}
+
+static void add_devices(struct text *text) {
+    struct pool_sizes sizes = config_pools(runtime_config());
+    for (enum page_class cls = 0; cls < PAGE_CLASSES; cls++)
+        add(text, "pages of %s per device: %llu\n", page_class_name(cls), number(sizes.pages[cls]));
+    add(text, "1 GiB pages supported: %s\n", config_has_giant_pages(runtime_config()) ? "yes" : "no");
+    for (uint32_t id = 0; id < runtime_config()->devices; id++) {
+        const struct device *device = device_at((int32_t)id);
+        add(text, "device %u: %s, %llu bytes of host memory committed\n", id, device->open ? "open" : "closed",
+            number(phys_committed(&device->phys)));
+    }
+}
+
+int hostacl_info(char *buf, size_t len) {
+    struct text text = {.buf = buf, .len = buf ? len : 0};
+    if (text.len)
+        buf[0] = 0;
+    runtime_start();
+    add(&text, "version: %s\n", hostacl_version());
+    if (runtime_blocked()) {
+        add(&text, "blocked: %s\n", runtime_blocked());
+        return (int)text.used;
+    }
+    table_lock();
+    add(&text, "profile: %s\nsoc_name: %s\nmode: isolated\ndevices: %u\n", runtime_config()->profile->name,
+        runtime_config()->soc_name, runtime_config()->devices);
+    add_address_range(&text);
+    add_devices(&text);
+    table_unlock();
+    return (int)text.used;
+}

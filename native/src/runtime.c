@@ -1,0 +1,107 @@
+/* Start, options in force and reset.
+ *
+ * The first call of any exported function reads the environment and takes the device address range. A bad variable is
+ * printed once and blocks every call until hostacl_reset finds a good environment. A forked child is blocked for good:
+ * threads that held locks or moved bytes are missing there and the device memory was not handed on. It is told apart by
+ * a page that the kernel wipes on fork, which costs a load per call.
+ *
+ * Thread safety: started once; the options are guarded by the table lock; the blocking text is written before the flag
+ * that announces it. */
+#include "runtime.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "acl/acl_base.h"
+#include "context.h"
+#include "device.h"
+#include "errors.h"
+#include "host_blocks.h"
+#include "init_state.h"
+#include "table.h"
+#include "vspace.h"
+
+#define PAGE 4096
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const volatile char *alive;       /* 1 in the process that started, wiped to 0 in its children */
+static struct config config;             /* options in force */
+static struct complaint bad_environment; /* what blocks every call */
+static atomic_bool blocked;              /* bad_environment holds a text */
+
+/* Reads the options and opens the address range; the table lock is held or not yet needed. */
+static void load(void) {
+    struct complaint complaint = {""};
+    config_defaults(&config);
+    bool good = config_from_environment(&config, &complaint);
+    if (!good) {
+        bad_environment = complaint;
+        fprintf(stderr, "hostacl: %s\n", complaint.text);
+    }
+    atomic_store(&blocked, !good);
+    vspace_open(&config);
+}
+
+static void start(void) {
+    char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static char unmarked = 1;
+    if (page == MAP_FAILED || madvise(page, PAGE, MADV_WIPEONFORK))
+        page = &unmarked;
+    *page = 1;
+    alive = page;
+    load();
+}
+
+void runtime_start(void) {
+    pthread_once(&once, start);
+}
+
+bool runtime_forked(void) {
+    return !*alive;
+}
+
+const char *runtime_blocked(void) {
+    if (runtime_forked())
+        return "this process was forked from one that used the runtime; start a new process with exec instead";
+    return atomic_load(&blocked) ? bad_environment.text : NULL;
+}
+
+const struct config *runtime_config(void) {
+    return &config;
+}
+
+int runtime_configure(const char *key, const char *value, struct complaint *complaint) {
+    int code = ACL_SUCCESS;
+    table_lock();
+    if (device_any_open() || host_blocks_count() > 0) {
+        snprintf(complaint->text, sizeof(complaint->text),
+                 "%.40s: a device is open or host memory is held; release them or call hostacl_reset first", key);
+        code = ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED;
+    } else if (!config_set(&config, key, value, complaint)) {
+        code = ACL_ERROR_INVALID_PARAM;
+    } else {
+        vspace_close();
+        vspace_open(&config);
+    }
+    table_unlock();
+    return code;
+}
+
+int runtime_reset(struct complaint *complaint) {
+    table_lock();
+    while (device_any_open() || host_blocks_count() > 0) {
+        device_close_all();
+        host_blocks_free_all();
+    }
+    init_state_reset();
+    error_reset();
+    vspace_close();
+    load();
+    bool good = !atomic_load(&blocked);
+    if (!good)
+        *complaint = bad_environment;
+    table_unlock();
+    return good ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
+}
