@@ -1,0 +1,220 @@
+"""Device memory straight from the runtime, with a list of what is alive.
+
+Source: GE source, runtime/v1/graph/manager, MemoryAllocator; base/common/aclrt_malloc_helper.cc, AclrtMalloc.
+"""
+
+import threading
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+from acl_shim.buffer import DeviceBuffer
+from acl_shim.codes import MemMallocPolicy, MemTypeFlag
+from acl_shim.errors import size_text
+from acl_shim.host_memory import HostBuffer
+from acl_shim.runtime import Runtime
+from gevar.errors import AclError, StateError
+from gevar.types import DevAddr, DeviceId, MemType
+
+GE_MODULE_ID: Final = 45
+"""Number under which the runtime books GE's blocks (CANN log, dlog_pub.h, GE)."""
+
+_POLICIES: Final[dict[MemType, int]] = {
+    MemType.RT_MEMORY_DEFAULT: MemTypeFlag.ACL_MEM_TYPE_HIGH_BAND_WIDTH,
+    MemType.RT_MEMORY_HBM: MemTypeFlag.ACL_MEM_TYPE_HIGH_BAND_WIDTH,
+    MemType.RT_MEMORY_RDMA_HBM: MemTypeFlag.ACL_MEM_TYPE_HIGH_BAND_WIDTH,
+    MemType.RT_MEMORY_SPM: MemTypeFlag.ACL_MEM_TYPE_HIGH_BAND_WIDTH,
+    MemType.RT_MEMORY_DDR: MemTypeFlag.ACL_MEM_TYPE_LOW_BAND_WIDTH,
+    MemType.RT_MEMORY_DDR_NC: MemTypeFlag.ACL_MEM_TYPE_LOW_BAND_WIDTH,
+    MemType.RT_MEMORY_P2P_HBM: MemMallocPolicy.ACL_MEM_MALLOC_HUGE_FIRST_P2P,
+    MemType.RT_MEMORY_P2P_DDR: MemMallocPolicy.ACL_MEM_MALLOC_HUGE_FIRST_P2P,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBlock:
+    """One live block.
+
+    Attributes
+    ----------
+    device_id : DeviceId
+        Device that owns it.
+    dev_addr : DevAddr
+        First address.
+    size_bytes : int
+        Size in bytes, as asked for.
+    mem_type : MemType
+        Kind of memory.
+    purpose : str
+        What it is for.
+    """
+
+    device_id: DeviceId
+    dev_addr: DevAddr
+    size_bytes: int
+    mem_type: MemType
+    purpose: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCounts:
+    """What a manager did so far, and what is alive.
+
+    Attributes
+    ----------
+    mallocs, frees : int
+        Calls that succeeded.
+    live_blocks, live_bytes : int
+        Blocks that are alive, and their sizes in bytes, as asked for.
+    """
+
+    mallocs: int
+    frees: int
+    live_blocks: int
+    live_bytes: int
+
+
+class DeviceMemoryManager:
+    """Allocate device memory from an ACL runtime; implements `MemoryManager`.
+
+    Every block is known with its owner, size and purpose until it is freed. What is alive at the end is given back by
+    `close`, by ``with``, or when the manager is collected.
+
+    Parameters
+    ----------
+    runtime
+        Runtime of the devices.
+
+    Thread safety: any thread may use it; calls of the runtime are made without a lock.
+    Source: as the module.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._module_id = GE_MODULE_ID if runtime.supports("aclrtMallocWithCfg") else None
+        self._lock = threading.Lock()
+        self._blocks: dict[tuple[DeviceId, DevAddr], tuple[MemoryBlock, DeviceBuffer]] = {}
+        self._mallocs = 0
+        self._frees = 0
+        self._live_bytes = 0
+        self._closed = False
+
+    def malloc_memory(self, mem_type: MemType, purpose: str, size_bytes: int, device_id: DeviceId) -> DevAddr:
+        """Allocate a block of device memory; see `MemoryManager.malloc_memory`.
+
+        Raises
+        ------
+        ValueError
+            The kind of memory is not on a device, or `size_bytes` is below 1.
+        OutOfMemoryError
+            The device has not enough memory of this kind. Nothing is left allocated.
+        AclError
+            The runtime refuses (107001: no such device). Nothing is left allocated.
+        StateError
+            The manager is closed.
+        """
+        policy = _POLICIES.get(mem_type)
+        if policy is None:
+            raise ValueError(f"memory type {mem_type!r} is not device memory; use one of RT_MEMORY_HBM, _DDR, _P2P_HBM")
+        self._check_open()
+        buffer = self._runtime.device(device_id).malloc(size_bytes, policy, module_id=self._module_id)
+        block = MemoryBlock(device_id, DevAddr(buffer.addr), buffer.size_bytes, mem_type, purpose)
+        with self._lock:
+            if not self._closed:
+                self._blocks[device_id, block.dev_addr] = block, buffer
+                self._mallocs += 1
+                self._live_bytes += block.size_bytes
+                return block.dev_addr
+        buffer.close()
+        raise self._closed_error()
+
+    def free_memory(self, mem_type: MemType, dev_addr: DevAddr, device_id: DeviceId) -> None:
+        """Free a block; see `MemoryManager.free_memory`. The owner's block is freed, whatever device is current.
+
+        Raises
+        ------
+        StateError
+            There is no such block: freed already, of another manager, or of another kind. Nothing is freed.
+        AclError
+            The runtime refuses; the block is alive still.
+        """
+        with self._lock:
+            entry = self._blocks.get((device_id, dev_addr))
+            if entry is None or entry[0].mem_type != mem_type:
+                kind = MemType(mem_type).name
+                raise StateError(f"device {device_id} has no live {kind} block at {dev_addr:#x}: free a block once")
+            del self._blocks[device_id, dev_addr]
+        self._give_back(*entry)
+
+    def _give_back(self, block: MemoryBlock, buffer: DeviceBuffer) -> None:
+        """Free a block that was taken out of the list; put it back when the runtime refuses."""
+        try:
+            buffer.close()
+        except BaseException:
+            with self._lock:
+                self._blocks[block.device_id, block.dev_addr] = block, buffer
+            raise
+        with self._lock:
+            self._frees += 1
+            self._live_bytes -= block.size_bytes
+
+    def memcpy_in(self, dev_addr: DevAddr, max_bytes: int, data: HostBuffer, device_id: DeviceId) -> None:
+        """Copy host bytes to a device address; see `MemoryManager.memcpy_in`."""
+        self._check_open()
+        self._runtime.device(device_id).memcpy_in(dev_addr, max_bytes, data)
+
+    def memcpy_out(self, data: HostBuffer, dev_addr: DevAddr, device_id: DeviceId) -> None:
+        """Copy bytes from a device address; see `MemoryManager.memcpy_out`."""
+        self._check_open()
+        self._runtime.device(device_id).memcpy_out(data, dev_addr)
+
+    @property
+    def counts(self) -> MemoryCounts:
+        """What was allocated and freed so far, and what is alive."""
+        with self._lock:
+            return MemoryCounts(self._mallocs, self._frees, len(self._blocks), self._live_bytes)
+
+    def blocks(self) -> list[MemoryBlock]:
+        """Return the live blocks in the order they were allocated."""
+        with self._lock:
+            return [block for block, _ in self._blocks.values()]
+
+    def close(self) -> None:
+        """Free every live block and refuse further calls; called again, it frees what is left.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses to free a block. The others are freed; the first refusal is raised.
+        """
+        with self._lock:
+            self._closed = True
+            entries = list(self._blocks.values())
+            self._blocks.clear()
+        failures: list[AclError] = []
+        for entry in entries:
+            try:
+                self._give_back(*entry)
+            except AclError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        counts = self.counts
+        return f"<DeviceMemoryManager of {counts.live_blocks} blocks, {size_text(counts.live_bytes)}>"
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise self._closed_error()
+
+    def _closed_error(self) -> StateError:
+        return StateError("the memory manager is closed: make a new one")
