@@ -1,0 +1,29 @@
+"""Variables of a session: identity, logical address, device memory.
+
+`VarManagerPool` has a `VarManager` per session; a `VarManager` has the tables of its variables and their memory.
+"""
+
+from gevar.var.load_state import LoadState, LoadTicket
+from gevar.var.memory_config import MemoryConfig
+from gevar.var.session_state import SessionVersion
+from gevar.var.var_key import VarKey
+from gevar.var.var_manager import VarManager
+from gevar.var.var_manager_pool import VarManagerPool
+from gevar.var.var_op import CONSTANTOP, CONSTPLACEHOLDER, FILECONSTANT, VARIABLE, VarOp
+from gevar.var.variable import Variable
+
+__all__ = [
+    "CONSTANTOP",
+    "CONSTPLACEHOLDER",
+    "FILECONSTANT",
+    "VARIABLE",
+    "LoadState",
+    "LoadTicket",
+    "MemoryConfig",
+    "SessionVersion",
+    "VarKey",
+    "VarManager",
+    "VarManagerPool",
+    "VarOp",
+    "Variable",
+]

@@ -1,0 +1,165 @@
+"""Load states: whether something is there, and who is bringing it, so that it is brought once.
+
+Each key of a `LoadTable` goes absent -> loading -> loaded. The thread that finds it absent gets a `LoadTicket` and does
+the work without any lock held; the others wait for that ticket. A ticket that is committed makes the key loaded, one
+that is aborted makes it absent again and one of the waiting threads takes over. `LoadTable.clear` forgets everything:
+tickets that are still out become stale, and what they bring is not recorded.
+
+The manager uses one table for the data of variables and one for their device memory, per device.
+"""
+
+import threading
+from enum import Enum, auto
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from gevar.errors import StateError
+
+K = TypeVar("K")
+
+
+class LoadState(Enum):
+    """State of one key."""
+
+    ABSENT = auto()
+    LOADING = auto()
+    LOADED = auto()
+
+
+class LoadTicket(Generic[K]):
+    """The right to bring one key, and the duty to say how it went.
+
+    As a context it commits when the block ends and aborts when the block raises. Only the first commit or abort counts.
+    Thread safety: may be handed to another thread.
+    """
+
+    __slots__ = ("_done", "_table", "_thread_id", "key")
+
+    def __init__(self, table: "LoadTable[K]", key: K) -> None:
+        self.key = key
+        self._table = table
+        self._done = threading.Event()
+        self._thread_id = threading.get_ident()
+
+    def commit(self) -> bool:
+        """Record that the key is loaded, and wake the threads that wait for it.
+
+        Returns
+        -------
+        bool
+            False when the table was cleared since, or the ticket was used before: nothing is recorded then.
+        """
+        return self._table._finish(self, loaded=True)
+
+    def abort(self) -> None:
+        """Make the key absent again, and wake the threads that wait for it."""
+        self._table._finish(self, loaded=False)
+
+    def wait(self) -> None:
+        """Wait until the ticket is committed, aborted or stale.
+
+        Raises
+        ------
+        StateError
+            The calling thread took the ticket itself and would wait for ever.
+        """
+        if self._thread_id == threading.get_ident() and not self._done.is_set():
+            raise StateError(f"{self.key!r} is being loaded by this very thread: commit or abort that load first")
+        self._done.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self.abort()
+
+
+class LoadTable(Generic[K]):
+    """States of many keys.
+
+    Parameters
+    ----------
+    lock
+        Lock of the owner; held only for the moments in which a state changes.
+
+    Thread safety: all methods, from any thread; `is_loaded` takes no lock.
+    """
+
+    __slots__ = ("_loaded", "_loading", "_lock")
+
+    def __init__(self, lock: threading.RLock) -> None:
+        self._lock = lock
+        self._loading: dict[K, LoadTicket[K]] = {}
+        self._loaded: set[K] = set()
+
+    def is_loaded(self, key: K) -> bool:
+        """Tell whether the key is loaded."""
+        return key in self._loaded
+
+    def state(self, key: K) -> LoadState:
+        """Return the state of the key."""
+        with self._lock:
+            if key in self._loaded:
+                return LoadState.LOADED
+            return LoadState.LOADING if key in self._loading else LoadState.ABSENT
+
+    def enter(self, key: K) -> tuple[LoadTicket[K] | None, bool]:
+        """Take the key if it is absent, without waiting.
+
+        Returns
+        -------
+        tuple
+            ``(None, False)`` when it is loaded, ``(ticket, True)`` when the caller has to load it now, ``(ticket,
+            False)`` when another load is under way, which the ticket can wait for.
+        """
+        with self._lock:
+            if key in self._loaded:
+                return None, False
+            ticket = self._loading.get(key)
+            if ticket is not None:
+                return ticket, False
+            ticket = self._loading[key] = LoadTicket(self, key)
+            return ticket, True
+
+    def begin(self, key: K) -> LoadTicket[K] | None:
+        """Take the key, or wait until somebody else has loaded it.
+
+        Returns
+        -------
+        LoadTicket or None
+            A ticket when the caller has to load it now; None when it is loaded.
+
+        Raises
+        ------
+        StateError
+            This thread holds the key's ticket already.
+        """
+        while True:
+            ticket, mine = self.enter(key)
+            if ticket is None or mine:
+                return ticket
+            ticket.wait()
+
+    def clear(self) -> None:
+        """Make every key absent and every ticket stale."""
+        with self._lock:
+            stale = list(self._loading.values())
+            self._loading.clear()
+            self._loaded = set()
+        for ticket in stale:
+            ticket._done.set()
+
+    def _finish(self, ticket: LoadTicket[K], *, loaded: bool) -> bool:
+        with self._lock:
+            current = self._loading.get(ticket.key) is ticket
+            if current:
+                del self._loading[ticket.key]
+                if loaded:
+                    self._loaded.add(ticket.key)
+        ticket._done.set()
+        return current

@@ -1,0 +1,137 @@
+"""Logical space of one kind of memory: where the next variable goes, and how much is taken.
+
+Source: GE source, base/graph/manager/graph_var_manager.cc, MemResource and HbmMemResource.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from gevar.align import INT64_MAX, SESSION_MEM_ALIGN_BYTES, var_block_bytes
+from gevar.errors import SizeOverflowError
+from gevar.status import INTERNAL_ERROR
+from gevar.types import LogicAddr, MemType
+from gevar.var.logic_space import LogicSpace
+from gevar.var.memory_config import MemoryConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A place for a variable that is not taken yet.
+
+    Attributes
+    ----------
+    logic_addr : LogicAddr
+        First address.
+    offset : int
+        What GE keeps as the variable's offset: the distance from the logic base, for memory of another kind the
+        address.
+    block_bytes : int
+        Bytes that the variable takes, guard included.
+    """
+
+    logic_addr: LogicAddr
+    offset: int
+    block_bytes: int
+
+
+class MemResource(ABC):
+    """Where the next variable of one kind of memory goes.
+
+    A variable is placed in two steps: `place` finds room and changes nothing, `take` counts it and cannot fail.
+
+    Attributes
+    ----------
+    var_mem_size : int
+        Bytes assigned so far, guards and place holders included.
+    const_place_holder_mem_size : int
+        Bytes of these that place holders take.
+
+    Thread safety: none of its own; used under the manager's lock.
+    """
+
+    def __init__(self) -> None:
+        self.var_mem_size = 0
+        self.const_place_holder_mem_size = 0
+
+    @abstractmethod
+    def place(self, size_bytes: int, config: MemoryConfig) -> Placement:
+        """Find room for the data of a variable."""
+
+    def take(self, placement: Placement, *, is_place_holder: bool) -> None:
+        """Count a place that `place` has just found as assigned."""
+        self.var_mem_size += placement.block_bytes
+        if is_place_holder:
+            self.const_place_holder_mem_size += placement.block_bytes
+
+    def get_var_mem_size(self) -> int:
+        """Return the bytes assigned to variables, guards included and place holders not."""
+        return self.var_mem_size - self.const_place_holder_mem_size
+
+
+class HbmMemResource(MemResource):
+    """Logical space in device memory: blocks one after the other from the logic base on.
+
+    A block takes the data in units of 512 bytes and 1024 bytes of guard behind it. Restored variables keep the place
+    their model gave them; blocks that are placed later step over it.
+
+    Parameters
+    ----------
+    space
+        Ranges of logical space that are taken, by whomever.
+
+    Source: GE source, base/graph/manager/graph_var_manager.cc, HbmMemResource::AssignVarMem.
+    Differs: edges 8, 19 and 44 of docs/differences.md.
+    """
+
+    def __init__(self, space: LogicSpace) -> None:
+        super().__init__()
+        self._space = space
+        self._next_offset = 0
+
+    def place(self, size_bytes: int, config: MemoryConfig) -> Placement:
+        """Find room for the data of a variable; see `MemResource.place`.
+
+        Raises
+        ------
+        SizeOverflowError
+            The data would pass the end of the variable memory, or the block the 63 bits of an offset (status
+            INTERNAL_ERROR).
+        """
+        block_bytes, base = var_block_bytes(size_bytes), config.var_mem_logic_base
+        start = base + self._next_offset
+        addr = self._space.first_free(start, block_bytes, base=base, align_bytes=SESSION_MEM_ALIGN_BYTES)
+        offset = addr - base
+        if offset + size_bytes > config.var_mem_max_size:
+            what = f"{size_bytes} B at offset {offset} of the variable memory"
+            raise SizeOverflowError(what, offset + size_bytes, config.var_mem_max_size, status=INTERNAL_ERROR)
+        if addr + block_bytes > INT64_MAX:
+            what = f"a block of {block_bytes} B at logical address {addr}"
+            raise SizeOverflowError(what, addr + block_bytes, INT64_MAX, status=INTERNAL_ERROR)
+        return Placement(LogicAddr(addr), offset, block_bytes)
+
+    def take(self, placement: Placement, *, is_place_holder: bool) -> None:
+        """Count a place that `place` has just found as assigned."""
+        super().take(placement, is_place_holder=is_place_holder)
+        self._next_offset = placement.offset + placement.block_bytes
+
+
+def build_mem_resource(mem_type: MemType, space: LogicSpace) -> MemResource:
+    """Make the resource of one kind of memory.
+
+    Parameters
+    ----------
+    mem_type
+        Kind of memory.
+    space
+        Ranges of logical space that are taken.
+
+    Raises
+    ------
+    ValueError
+        Variables cannot be assigned in this kind of memory.
+
+    Source: GE source, base/graph/manager/graph_var_manager.cc, MemResource::BuildMemResourceFromType.
+    """
+    if mem_type == MemType.RT_MEMORY_HBM:
+        return HbmMemResource(space)
+    raise ValueError(f"variables cannot be assigned in memory type {mem_type!r}; use RT_MEMORY_HBM")

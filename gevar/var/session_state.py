@@ -1,0 +1,207 @@
+"""Life cycle and sizes of one session's variable memory: the ground the variable manager stands on."""
+
+import logging
+import threading
+from dataclasses import replace
+from enum import IntEnum
+from typing import Final
+
+from gevar.errors import StateError
+from gevar.memory import MemoryManager
+from gevar.status import PARAM_INVALID
+from gevar.types import DeviceId, MemType
+from gevar.var.mem_resource import MemResource
+from gevar.var.memory_config import MAX_MEMORY_BYTES, MemoryConfig
+from gevar.var.var_resource import VarResource
+
+DEFAULT_DEVICE_ID: Final = DeviceId(0)
+"""Device that is meant where none is named (GE: kDefaultDeviceId)."""
+
+_log = logging.getLogger("gevar.var")
+
+
+class SessionVersion(IntEnum):
+    """Kind of product a session is for.
+
+    Source: GE source, base/graph/manager/graph_var_manager.h, SessionVersion.
+    """
+
+    CLOUD_VERSION = 0
+    MINI_VERSION = 1
+    OTHER_VERSION = 2
+
+
+def state_error(message: str, status: int) -> StateError:
+    """Make a `StateError` that carries GE's status number."""
+    error = StateError(message)
+    error.status = status
+    return error
+
+
+class SessionState:
+    """Lock, tables and sizes of a session; `VarManager` builds on it.
+
+    Attributes
+    ----------
+    session_id : int
+        Number of the session; 0 after `VarManager.destroy`.
+    version : SessionVersion
+        As given to `init`.
+    device_id : DeviceId
+        Device that calls without a device mean.
+    job_id : int
+        As given to `init`.
+    """
+
+    def __init__(self, session_id: int) -> None:
+        self._lock = threading.RLock()
+        self._own_session_id = session_id
+        self._resource: VarResource | None = None
+        self._mem_resources: dict[MemType, MemResource] = {}
+        self._mem_manager: MemoryManager | None = None
+        self._config = MemoryConfig()
+        self.session_id = session_id
+        self.version = SessionVersion.OTHER_VERSION
+        self.device_id = DEFAULT_DEVICE_ID
+        self.job_id = 0
+
+    def init(self, version: int, session_id: int, device_id: DeviceId = DEFAULT_DEVICE_ID, job_id: int = 0) -> None:
+        """Make the manager ready for variables; does nothing, and says so in the log, when it is ready already.
+
+        Parameters
+        ----------
+        version
+            A `SessionVersion`.
+        session_id
+            The session the manager was made for.
+        device_id
+            Device that calls without a device mean.
+        job_id
+            Number of the job; kept for the state that is stored.
+
+        Raises
+        ------
+        StateError
+            The manager belongs to another session (status PARAM_INVALID).
+        ValueError
+            No such version, or a negative device id.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::Init.
+        Differs: edges 1 and 4 of docs/differences.md.
+        """
+        with self._lock:
+            if self._resource is not None:
+                _log.warning("session %d is initialised already: nothing is changed", self.session_id)
+                return
+            if session_id != self._own_session_id:
+                reason = f"the manager of session {self._own_session_id} was given session id {session_id}: take the"
+                raise state_error(f"{reason} manager of that session from the pool", PARAM_INVALID)
+            if device_id < 0:
+                raise ValueError(f"device_id is {device_id}: give a number from 0")
+            self.version = SessionVersion(version)
+            self.session_id, self.device_id, self.job_id = session_id, device_id, job_id
+            self._resource = VarResource()
+
+    @property
+    def is_var_resource_inited(self) -> bool:
+        """Whether the manager is ready for variables."""
+        return self._resource is not None
+
+    def set_mem_manager(self, mem_manager: MemoryManager | None) -> None:
+        """Say where device memory comes from; None takes it away. Memory that is there stays with its owner.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::SetMemManager.
+        """
+        with self._lock:
+            self._mem_manager = mem_manager
+
+    @property
+    def has_memory_manager(self) -> bool:
+        """Whether there is a source of device memory."""
+        return self._mem_manager is not None
+
+    @property
+    def memory_config(self) -> MemoryConfig:
+        """Sizes and logic base, as they are now."""
+        return self._config
+
+    def set_memory_malloc_size(self, total_bytes: int, *, ceiling_bytes: int = MAX_MEMORY_BYTES) -> None:
+        """Settle all sizes from the memory of the device; the logic base becomes 128 GiB.
+
+        Parameters
+        ----------
+        total_bytes
+            Memory of the device.
+        ceiling_bytes
+            Largest usable size that is accepted.
+
+        Raises
+        ------
+        SizeOverflowError
+            The usable size is above the ceiling (status GE_GRAPH_OPTIONS_INVALID). Nothing is changed.
+        ValueError
+            `total_bytes` is negative.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::SetMemoryMallocSize.
+        Differs: edge 23 of docs/differences.md.
+        """
+        with self._lock:
+            self._config = self._config.with_total_memory(total_bytes, ceiling_bytes)
+
+    def set_all_memory_max_value(self, *, ceiling_bytes: int = MAX_MEMORY_BYTES) -> None:
+        """Settle the usable size as the sum of graph and variable memory; the logic base becomes 128 GiB.
+
+        Parameters
+        ----------
+        ceiling_bytes
+            Largest usable size that is accepted.
+
+        Raises
+        ------
+        SizeOverflowError
+            The sum is above the ceiling (status GE_GRAPH_OPTIONS_INVALID) or leaves 64 bits (status INTERNAL_ERROR).
+            Nothing is changed.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::SetAllMemoryMaxValue.
+        Differs: edge 23 of docs/differences.md.
+        """
+        with self._lock:
+            self._config = self._config.with_all_memory_max_value(ceiling_bytes)
+
+    def update_memory_config(self, config: MemoryConfig) -> None:
+        """Replace all sizes and the logic base. Variables that are there keep their addresses.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::UpdateMemoryConfig.
+        Differs: edge 5 of docs/differences.md.
+        """
+        with self._lock:
+            self._config = config
+
+    def set_var_mem_logic_base(self, logic_base: int) -> None:
+        """Set where logical addresses start. Variables that are there keep their addresses.
+
+        Raises
+        ------
+        ValueError
+            `logic_base` is not an unsigned 64-bit number.
+        """
+        with self._lock:
+            self._config = replace(self._config, var_mem_logic_base=logic_base)
+
+    def set_var_mem_max_size(self, size_bytes: int) -> None:
+        """Set the bytes that variables may take.
+
+        Raises
+        ------
+        ValueError
+            `size_bytes` is not an unsigned 64-bit number.
+        """
+        with self._lock:
+            self._config = replace(self._config, var_mem_max_size=size_bytes)
+
+    def _require(self, status: int) -> VarResource:
+        """Return the tables; raise with GE's status while there are none."""
+        resource = self._resource
+        if resource is None:
+            raise state_error(f"the manager of session {self._own_session_id} is not initialised: call init", status)
+        return resource

@@ -1,0 +1,86 @@
+"""Blocks of logical space, and the records that point variables at them.
+
+A `VarBlock` is a piece of logical space with the description it was made with; a `VarRecord` says which block a key
+stands for. Several records may share a block. Both never change, so a reader needs no lock; a new fact is a new object.
+"""
+
+from dataclasses import dataclass
+
+from gevar.align import var_block_bytes
+from gevar.types import DevAddr, LogicAddr, MemType, TensorDesc
+from gevar.var.var_key import VarKey
+from gevar.var.var_op import VarOp
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VarBlock:
+    """A piece of logical space.
+
+    Attributes
+    ----------
+    logic_addr : LogicAddr
+        First address.
+    desc : TensorDesc
+        Description the block was made with. Its size is the capacity of the block in bytes; its initial value, if any,
+        is what device memory for the block starts with.
+    mem_type : MemType
+        Kind of memory.
+    key : VarKey
+        Key the block was made for.
+    extern_addr : DevAddr or None
+        Device memory of the caller's that stands for the block (a place holder); None for memory of the manager.
+    extern_size_bytes : int
+        Bytes of that memory.
+    placed : bool
+        False for an address that was only named (`VarManager.set_var_addr`): it has no memory and no place in the
+        address index.
+    """
+
+    logic_addr: LogicAddr
+    desc: TensorDesc
+    mem_type: MemType
+    key: VarKey
+    extern_addr: DevAddr | None = None
+    extern_size_bytes: int = 0
+    placed: bool = True
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of data the block can hold."""
+        return self.desc.size
+
+    @property
+    def end(self) -> int:
+        """First logical address after the data."""
+        return self.logic_addr + self.desc.size
+
+    @property
+    def reserved_end(self) -> int:
+        """First logical address after the data, its padding and its guard."""
+        return self.logic_addr + var_block_bytes(self.desc.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VarRecord:
+    """What a key stands for.
+
+    Attributes
+    ----------
+    key : VarKey
+        The key.
+    desc : TensorDesc
+        Description the key was registered with.
+    block : VarBlock
+        Where the variable lies.
+    offset : int
+        Distance from the logic base at that time, modulo 2**64; for memory other than HBM the address, or 0, as GE
+        keeps it.
+    op : VarOp or None
+        Node the key was registered with.
+    """
+
+    key: VarKey
+    desc: TensorDesc
+    block: VarBlock
+    offset: int
+    op: VarOp | None

@@ -1,0 +1,73 @@
+"""The managers of a process, by session."""
+
+import threading
+
+from gevar.errors import GevarError
+from gevar.var.var_manager import VarManager
+
+
+class VarManagerPool:
+    """One `VarManager` per session.
+
+    Managers never call the pool, and the pool calls a manager only after it has let go of its own lock, so the two
+    locks cannot wait for each other.
+
+    Thread safety: any thread may use it.
+    Source: GE source, base/graph/manager/graph_var_manager.cc, VarManagerPool.
+    Differs: edge 3 of docs/differences.md.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._managers: dict[int, VarManager] = {}
+
+    @classmethod
+    def instance(cls) -> "VarManagerPool":
+        """Return the pool of the process."""
+        return _POOL
+
+    def get_var_manager(self, session_id: int) -> VarManager:
+        """Return the manager of a session; a new one, not initialised, at the first question."""
+        with self._lock:
+            manager = self._managers.get(session_id)
+            if manager is None:
+                manager = self._managers[session_id] = VarManager(session_id)
+            return manager
+
+    def remove_var_manager(self, session_id: int) -> None:
+        """Take a manager out and destroy it; does nothing for a session without one.
+
+        Whoever still holds the manager has one that is destroyed.
+
+        Raises
+        ------
+        AclError
+            As `VarManager.destroy`. The manager is out of the pool all the same.
+        """
+        with self._lock:
+            manager = self._managers.pop(session_id, None)
+        if manager is not None:
+            manager.destroy()
+
+    def destroy(self) -> None:
+        """Take every manager out and destroy it.
+
+        Raises
+        ------
+        AclError
+            The first failure of a `VarManager.destroy`; the other managers are destroyed all the same.
+        """
+        with self._lock:
+            managers = list(self._managers.values())
+            self._managers.clear()
+        failures: list[GevarError] = []
+        for manager in managers:
+            try:
+                manager.destroy()
+            except GevarError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+
+_POOL = VarManagerPool()

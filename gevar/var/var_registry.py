@@ -1,0 +1,245 @@
+"""Names, descriptions and logical addresses of variables."""
+
+from gevar.errors import VariableError
+from gevar.status import FAILED, INTERNAL_ERROR, PARAM_INVALID
+from gevar.types import LogicAddr, MemType, TensorDesc
+from gevar.var.mem_resource import build_mem_resource
+from gevar.var.session_state import SessionState, state_error
+from gevar.var.var_block import VarRecord
+from gevar.var.var_op import VarOp
+
+
+class VarRegistry(SessionState):
+    """The part of the variable manager that knows no device."""
+
+    def assign_var_mem(
+        self,
+        name: str,
+        op: VarOp | None,
+        desc: TensorDesc,
+        memory_type: MemType = MemType.RT_MEMORY_HBM,
+    ) -> LogicAddr:
+        """Give a variable a logical address, and make the description its current one.
+
+        A name that is there keeps its block while the description fits into it, whatever its format and data type; a
+        larger one gets a new block. A new `Constant` shares the block of one with equal bytes, a new `FileConstant` the
+        block of one with equal path, offset and length. The size is the one stored in the description.
+
+        Parameters
+        ----------
+        name
+            Name of the variable.
+        op
+            Its node; None where there is none, then nothing is shared by content.
+        desc
+            Its description.
+        memory_type
+            Kind of memory.
+
+        Returns
+        -------
+        LogicAddr
+            Address of the variable in this form.
+
+        Raises
+        ------
+        StateError
+            The manager is not initialised (status PARAM_INVALID).
+        ValueError
+            Variables cannot lie in this kind of memory, or an attribute of the node has the wrong type.
+        VariableError
+            The size is negative or a place holder is not as it should be (status INTERNAL_ERROR), or the variable lies
+            in another kind of memory (status PARAM_INVALID).
+        SizeOverflowError
+            The variable memory has no room for it (status INTERNAL_ERROR).
+
+        After failure: nothing has changed.
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::AssignVarMem.
+        Differs: edges 2, 8, 9, 10, 11, 12, 19 and 44 of docs/differences.md.
+        """
+        request = self._require(PARAM_INVALID).request(name, op, desc, memory_type)
+        with self._lock:
+            resource = self._require(PARAM_INVALID)
+            mem = self._mem_resources.get(memory_type) or build_mem_resource(memory_type, resource.space)
+            record = resource.assign(request, mem, self._config)
+            self._mem_resources[memory_type] = mem
+            return record.block.logic_addr
+
+    def restore_var_mem(
+        self,
+        name: str,
+        op: VarOp | None,
+        desc: TensorDesc,
+        memory_type: MemType = MemType.RT_MEMORY_HBM,
+    ) -> LogicAddr:
+        """Register a variable at the logical address its compiled model gave it (output offset 0 of the node).
+
+        A name that is there keeps its address; a description that differs becomes another form of it. The place is kept
+        free of variables that are assigned later, and does not count in `get_var_mem_size`.
+
+        Parameters
+        ----------
+        name, op, desc, memory_type
+            As `assign_var_mem`; a new variable needs a node with output offsets.
+
+        Returns
+        -------
+        LogicAddr
+            Address of the variable.
+
+        Raises
+        ------
+        StateError
+            The manager is not initialised (status PARAM_INVALID).
+        ValueError
+            An attribute of the node has the wrong type.
+        VariableError
+            The place lies outside the variable memory, the node has no offset, the size is negative, a place holder is
+            not as it should be, or the variable is there and smaller or of another kind of memory (status
+            PARAM_INVALID).
+        AddressError
+            Another variable lies there (status PARAM_INVALID).
+
+        After failure: nothing has changed.
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::RestoreVarMem.
+        Differs: edges 6, 9, 10 and 19 of docs/differences.md.
+        """
+        request = self._require(PARAM_INVALID).request(name, op, desc, memory_type)
+        with self._lock:
+            return self._require(PARAM_INVALID).restore(request, self._config).block.logic_addr
+
+    def set_var_addr(
+        self,
+        name: str,
+        desc: TensorDesc,
+        logic_addr: LogicAddr,
+        memory_type: MemType = MemType.RT_MEMORY_HBM,
+        op: VarOp | None = None,
+    ) -> None:
+        """Make a description the current one of a name; if the key is new, it stands for the address given.
+
+        The address gets no block: it has memory only where a variable was assigned or restored.
+
+        Raises
+        ------
+        StateError
+            The manager is not initialised (status INTERNAL_ERROR).
+        VariableError
+            A variable in another kind of memory starts at the address (status PARAM_INVALID).
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::SetVarAddr.
+        Differs: edges 1 and 9 of docs/differences.md.
+        """
+        request = self._require(INTERNAL_ERROR).request(name, op, desc, memory_type)
+        with self._lock:
+            self._require(INTERNAL_ERROR).set_var_addr(request, logic_addr, self._config)
+
+    def get_var_addr(self, name: str, desc: TensorDesc) -> LogicAddr:
+        """Return the logical address of a variable in the form that a description has; the shape does not count.
+
+        Raises
+        ------
+        StateError
+            The manager is not initialised (status INTERNAL_ERROR).
+        VariableError
+            There is no such variable, or not in this form (status INTERNAL_ERROR).
+
+        Thread safety: takes no lock.
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetVarAddr.
+        """
+        return self._record(name, desc).block.logic_addr
+
+    def get_var_addr_and_type(self, name: str, desc: TensorDesc) -> tuple[LogicAddr, MemType]:
+        """Return logical address and kind of memory; see `get_var_addr`."""
+        block = self._record(name, desc).block
+        return block.logic_addr, block.mem_type
+
+    def _record(self, name: str, desc: TensorDesc) -> VarRecord:
+        resource = self._require(INTERNAL_ERROR)
+        record = resource.find_record(name, desc)
+        if record is not None:
+            return record
+        key, cur_desc = resource.var_key(name, desc), resource.cur_desc(name)
+        if cur_desc is None:
+            raise self._unknown(name, INTERNAL_ERROR)
+        reason = f"it is not there in this form, its current one is {resource.var_key(name, cur_desc)}; assign it first"
+        raise VariableError(str(key), reason, status=INTERNAL_ERROR)
+
+    def _unknown(self, name: str, status: int) -> VariableError:
+        close = self._require(status).close_names(name)
+        return VariableError(name, "there is no variable of this name; assign it first", close=close, status=status)
+
+    def is_var_exist(self, name: str, desc: TensorDesc | None = None) -> bool:
+        """Tell whether a name has a current description or, with a description, whether it is there in this form.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::IsVarExist.
+        """
+        resource = self._resource
+        if resource is None:
+            return False
+        return resource.cur_desc(name) is not None if desc is None else resource.find_record(name, desc) is not None
+
+    def is_var_addr(self, logic_addr: int) -> bool:
+        """Tell whether a variable that was assigned or restored starts at a logical address."""
+        return self._resource is not None and self._resource.blocks.exact(logic_addr) is not None
+
+    def get_var_mem_type(self, logic_addr: int) -> MemType:
+        """Return the kind of memory of the variable that starts at an address; RT_MEMORY_RESERVED for no variable."""
+        block = None if self._resource is None else self._resource.blocks.exact(logic_addr)
+        return MemType.RT_MEMORY_RESERVED if block is None else block.mem_type
+
+    def get_cur_var_desc(self, name: str) -> TensorDesc:
+        """Return the current description of a name.
+
+        Raises
+        ------
+        StateError
+            The manager is not initialised (status INTERNAL_ERROR).
+        VariableError
+            There is no variable of this name (status FAILED).
+        """
+        desc = self._require(INTERNAL_ERROR).cur_desc(name)
+        if desc is None:
+            raise self._unknown(name, FAILED)
+        return desc
+
+    def get_all_variables(self) -> dict[str, TensorDesc]:
+        """Return the current description of every batch key name, in the order the names came.
+
+        Raises
+        ------
+        StateError
+            The manager is not initialised, or has no variable (status INTERNAL_ERROR).
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetAllVariables.
+        """
+        with self._lock:
+            descs = dict(self._require(INTERNAL_ERROR).cur_descs)
+        if not descs:
+            raise state_error(f"session {self.session_id} has no variables: assign some first", INTERNAL_ERROR)
+        return descs
+
+    def get_var_mem_size(self, memory_type: MemType = MemType.RT_MEMORY_HBM) -> int:
+        """Return the bytes of logical space assigned to variables, guards included, place holders and restored not."""
+        mem = self._mem_resources.get(memory_type)
+        return 0 if mem is None else mem.get_var_mem_size()
+
+    def get_var_const_place_holder_mem_size(self, memory_type: MemType = MemType.RT_MEMORY_HBM) -> int:
+        """Return the bytes of logical space assigned to place holders, guards included."""
+        mem = self._mem_resources.get(memory_type)
+        return 0 if mem is None else mem.const_place_holder_mem_size
+
+    def set_batch_variables_key_name(self, batch_var_name: str, key_name: str) -> None:
+        """Keep a variable of a batch under another name from now on; without effect before `init`.
+
+        What is registered under the old name stays there. A key name is not looked up again.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::SetBatchVariablesKeyName.
+        """
+        with self._lock:
+            if self._resource is not None:
+                self._resource.batch_names[batch_var_name] = key_name
+
+    def has_shared_var_mem_between_batch(self) -> bool:
+        """Tell whether any name was mapped by `set_batch_variables_key_name`."""
+        return self._resource is not None and bool(self._resource.batch_names)

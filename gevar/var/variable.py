@@ -1,0 +1,132 @@
+"""A variable by its name: its description, its addresses, its value."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from acl_shim.host_memory import HostBuffer, read_access
+from gevar.types import DevAddr, DeviceId, LogicAddr, TensorDesc
+from gevar.types.tensor_sizes import tensor_size_in_bytes
+
+if TYPE_CHECKING:
+    from gevar.var.var_data import VarData
+
+ArrayType = np.dtype[np.generic]
+
+
+class Variable:
+    """One variable of a manager, as ``vm["name"]`` gives it.
+
+    It holds the name only: everything is looked up when it is asked for, so it follows a change of the description and
+    refuses once the manager was destroyed.
+
+    Thread safety: any thread may use it; writes of one variable are not ordered against each other.
+    """
+
+    __slots__ = ("_manager", "name")
+
+    def __init__(self, manager: "VarData", name: str) -> None:
+        self._manager = manager
+        self.name = name
+
+    @property
+    def desc(self) -> TensorDesc:
+        """Current description.
+
+        Raises
+        ------
+        StateError, VariableError
+            As `VarManager.get_cur_var_desc`.
+        """
+        return self._manager.get_cur_var_desc(self.name)
+
+    @property
+    def logic_addr(self) -> LogicAddr:
+        """Logical address of the variable in its current form.
+
+        Raises
+        ------
+        StateError, VariableError
+            As `VarManager.get_var_addr`.
+        """
+        return self._manager.get_var_addr(self.name, self.desc)
+
+    def dev_addr(self, device_id: DeviceId | None = None) -> DevAddr:
+        """Return the address of the data on a device, the manager's own where None; allocate it if there is none.
+
+        Raises
+        ------
+        AclError, AddressError, FormatError, OutOfMemoryError, StateError
+            As `VarManager.get_var_memory_addr`.
+        """
+        logic_addr, mem_type = self._manager.get_var_addr_and_type(self.name, self.desc)
+        return self._manager.get_var_memory_addr(logic_addr, mem_type, self._device(device_id))
+
+    def write(self, data: HostBuffer, device_id: DeviceId | None = None) -> None:
+        """Set the value: exactly the bytes of shape times data type, the padding of the variable stays as it is.
+
+        Parameters
+        ----------
+        data
+            A numpy array of the variable's shape and data type, as `read` returns it; or other host memory of that many
+            bytes.
+        device_id
+            The device; the manager's own where None.
+
+        Raises
+        ------
+        ValueError
+            Shape, data type or number of bytes differ. Nothing is copied.
+        FormatError
+            The variable has no known size (status FAILED).
+        AclError, AddressError, OutOfMemoryError, StateError
+            As `VarManager.write_var_memory`.
+        """
+        desc = self.desc
+        shape, dtype, size_bytes = _array_form(desc)
+        if isinstance(data, np.ndarray):
+            if data.shape != shape or data.dtype != dtype:
+                raise ValueError(
+                    f"{self} takes {dtype} {shape}, not {data.dtype} {data.shape}: convert the array first"
+                )
+            data = np.ascontiguousarray(data)
+        elif (got_bytes := read_access(data).size_bytes) != size_bytes:
+            raise ValueError(f"{self} takes {size_bytes} B, not {got_bytes} B: give its whole value")
+        self._manager.write_var_memory(self._manager.get_var_addr(self.name, desc), data, self._device(device_id))
+
+    def read(self, device_id: DeviceId | None = None) -> "np.ndarray[tuple[int, ...], ArrayType]":
+        """Return a copy of the value, without the padding.
+
+        Elements smaller than a byte and elements without a numpy type come as the bytes they take in memory.
+
+        Parameters
+        ----------
+        device_id
+            The device; the manager's own where None.
+
+        Raises
+        ------
+        FormatError
+            The variable has no known size (status FAILED).
+        AclError, AddressError, OutOfMemoryError, StateError
+            As `VarManager.read_var_memory`.
+        """
+        desc = self.desc
+        shape, dtype, _ = _array_form(desc)
+        value = np.empty(shape, dtype)
+        self._manager.read_var_memory(self._manager.get_var_addr(self.name, desc), value, self._device(device_id))
+        return value
+
+    def _device(self, device_id: DeviceId | None) -> DeviceId:
+        return self._manager.device_id if device_id is None else device_id
+
+    def __repr__(self) -> str:
+        return f"<Variable {self.name!r} of session {self._manager.session_id}>"
+
+
+def _array_form(desc: TensorDesc) -> tuple[tuple[int, ...], ArrayType, int]:
+    """Shape and numpy type of a variable's value, and its bytes."""
+    size_bytes = tensor_size_in_bytes(desc)
+    if desc.dtype.is_packed or desc.dtype.element_bits is None:
+        return (size_bytes,), np.dtype(np.uint8), size_bytes
+    return desc.shape, desc.dtype.to_numpy(), size_bytes

@@ -1,0 +1,146 @@
+"""Which block already holds a weight: by content for constants, by place in a file for file constants.
+
+A block is a candidate for what it was made to hold, never for what a later registration under the same name says. It
+must be at least as large as the tensor that wants to share it; of those that are, the oldest is taken.
+
+Source: GE source, base/graph/manager/graph_var_manager.cc, VarResource::GetReuseAddr.
+Differs: edges 11 and 12 of docs/differences.md.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import xxhash
+
+from gevar.types import MemType
+from gevar.var.var_block import VarBlock
+from gevar.var.var_op import CONSTANTOP, Bytes, VarOp
+
+_COMPARE_BYTES: Final = 256 << 10  # a bytearray compares with any buffer at the speed of memcmp; pieces stay in cache
+
+
+def bytes_equal(first: memoryview, second: memoryview) -> bool:
+    """Tell whether two views of bytes have equal content, without a copy of either as a whole."""
+    if first.nbytes != second.nbytes:
+        return False
+    return all(
+        bytearray(first[at : at + _COMPARE_BYTES]) == second[at : at + _COMPARE_BYTES]
+        for at in range(0, first.nbytes, _COMPARE_BYTES)
+    )
+
+
+class SharedBlocks:
+    """Blocks that hold the same weight, in the order they were made; each is larger than those before it."""
+
+    def __init__(self) -> None:
+        self._sizes: list[int] = []
+        self._blocks: list[VarBlock] = []
+
+    def add(self, block: VarBlock) -> None:
+        """Add a block; one that is not larger than the last would never be found and is left out."""
+        if not self._sizes or block.size_bytes > self._sizes[-1]:
+            self._sizes.append(block.size_bytes)
+            self._blocks.append(block)
+
+    def fitting(self, size_bytes: int) -> VarBlock | None:
+        """Return the oldest block that holds this many bytes."""
+        index = bisect_left(self._sizes, size_bytes)
+        return self._blocks[index] if index < len(self._blocks) else None
+
+
+@dataclass(slots=True, eq=False)
+class Content:
+    """One weight, and the blocks that hold it."""
+
+    value: memoryview
+    blocks: SharedBlocks = field(default_factory=SharedBlocks)
+
+
+@dataclass(slots=True, eq=False)
+class ConstantProbe:
+    """A constant on its way into the manager: its bytes, its digest, and what they were compared with so far.
+
+    Attributes
+    ----------
+    value : memoryview
+        Bytes of the weight.
+    key : tuple
+        Length in bytes, element size code, digest.
+    """
+
+    value: memoryview
+    key: tuple[int, int, bytes]
+    _equal: dict[Content, bool] = field(default_factory=dict)
+
+    def equals(self, content: Content) -> bool:
+        """Tell whether the content has these bytes; asked again, the answer is remembered."""
+        known = self._equal.get(content)
+        if known is None:
+            known = self._equal[content] = bytes_equal(self.value, content.value)
+        return known
+
+
+class ConstantIndex:
+    """Blocks by the bytes they hold.
+
+    Parameters
+    ----------
+    digest
+        Function that makes the digest; equal digests are followed by one comparison of the bytes.
+    """
+
+    def __init__(self, digest: Callable[[Bytes], bytes] = xxhash.xxh3_128_digest) -> None:
+        self._digest = digest
+        self._contents: dict[tuple[MemType, tuple[int, int, bytes]], list[Content]] = {}
+
+    def probe(self, op: VarOp | None) -> ConstantProbe | None:
+        """Return what to look a constant up with; None for an op that never shares by content.
+
+        That is every op but a `Constant` with an output of a known element size and a weight of at least one byte.
+        """
+        if op is None or op.op_type != CONSTANTOP or op.value is None or op.size_code <= 0:
+            return None
+        view = memoryview(op.value)
+        if not view.nbytes:
+            return None
+        value = view.cast("B")
+        return ConstantProbe(value, (value.nbytes, op.size_code, self._digest(value)))
+
+    def find(self, probe: ConstantProbe, size_bytes: int, mem_type: MemType) -> VarBlock | None:
+        """Return the oldest block with these bytes, this capacity and this kind of memory.
+
+        Thread safety: may run beside a writer; a block that is being added may be missed.
+        """
+        for content in self._contents.get((mem_type, probe.key), ()):
+            if probe.equals(content):
+                return content.blocks.fitting(size_bytes)
+        return None
+
+    def add(self, probe: ConstantProbe, block: VarBlock) -> None:
+        """Record that a block holds these bytes. They are kept, not copied."""
+        contents = self._contents.setdefault((block.mem_type, probe.key), [])
+        for content in contents:
+            if probe.equals(content):
+                content.blocks.add(block)
+                return
+        content = Content(probe.value)
+        content.blocks.add(block)
+        contents.append(content)
+
+
+class FileConstantIndex:
+    """Blocks by path, offset and length of the file slice they hold."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[tuple[MemType, str, int, int], SharedBlocks] = {}
+
+    def find(self, file_slice: tuple[str, int, int], size_bytes: int, mem_type: MemType) -> VarBlock | None:
+        """Return the oldest block with this slice, this capacity and this kind of memory."""
+        blocks = self._blocks.get((mem_type, *file_slice))
+        return None if blocks is None else blocks.fitting(size_bytes)
+
+    def add(self, file_slice: tuple[str, int, int], block: VarBlock) -> None:
+        """Record that a block holds this slice."""
+        self._blocks.setdefault((block.mem_type, *file_slice), SharedBlocks()).add(block)
