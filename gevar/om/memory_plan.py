@@ -1,0 +1,100 @@
+"""Which offset every tensor of a model gets: in the weights, among the variables, in work memory.
+
+- Const: a place in partition 1 (`weights_layout`).
+- Variable and Constant: a block of `var_block_bytes` from the base on, in the order of nodes; byte-equal Constants of
+  equal element width share one.
+- Everything else: work memory, one block of a multiple of 512 bytes for each output, without reuse. The blocks of the
+  model's outputs and inputs come last: that part is the zero-copy memory, which a caller may replace by its own.
+
+Source: GE source, base/graph/manager/graph_var_manager.cc (HbmMemResource::AssignVarMem, VarResource::GetReuseAddr);
+the order of work memory is that of files made by ATC.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from gevar.align import SESSION_MEM_ALIGN_BYTES, align_up, var_block_bytes
+from gevar.om.model_spec import DATA, NETOUTPUT, NodeSpec, OmModelSpec, TensorRef
+from gevar.om.node import CONSTANT, CONSTANTOP, VARIABLE
+from gevar.om.weights_layout import EqualBytes, WeightsLayout
+
+
+@dataclass(slots=True)
+class MemoryPlan:
+    """The offsets of one model; sizes in bytes.
+
+    `data_offsets` holds the place in partition 1 by Const name, `output_offsets` the logical offset of every output.
+    """
+
+    weights: WeightsLayout = field(default_factory=WeightsLayout)
+    data_offsets: dict[str, int] = field(default_factory=dict)
+    output_offsets: dict[TensorRef, int] = field(default_factory=dict)
+    memory_size: int = 0
+    zero_copy_memory_size: int = 0
+
+
+def plan_memory(model: OmModelSpec) -> MemoryPlan:
+    """Give every output of a model its offset.
+
+    Raises
+    ------
+    ValueError
+        The variables need more room than the model gives them.
+    """
+    plan = MemoryPlan()
+    for node in model.nodes:
+        if node.type == CONSTANT and node.data is not None:
+            plan.data_offsets[node.name] = plan.weights.place(node.data)
+            plan.output_offsets[node.name, 0] = 0
+    _place_variables(model, plan)
+    _place_work_memory(model, plan)
+    return plan
+
+
+def _place_variables(model: OmModelSpec, plan: MemoryPlan) -> None:
+    space = _VariableSpace(model)
+    constants = EqualBytes()
+    for node in (node for node in model.nodes if node.type in (VARIABLE, CONSTANTOP)):
+        width = node.outputs[0].dtype.size_code
+        if node.type == CONSTANTOP and isinstance(node.data, memoryview) and width > 0:
+            addr = constants.place(node.data, partial(space.take, node), width=width)
+        else:
+            addr = space.take(node)
+        plan.output_offsets[node.name, 0] = addr
+    for node in model.nodes:
+        for index, variable in node.assigns.items():
+            plan.output_offsets[node.name, index] = plan.output_offsets[variable, 0]
+
+
+class _VariableSpace:
+    """The logical addresses from the base on, taken block by block."""
+
+    def __init__(self, model: OmModelSpec) -> None:
+        self._base = model.logic_base
+        self._room_bytes = model.variable_size_bytes
+        self._used_bytes = 0
+
+    def take(self, node: NodeSpec) -> int:
+        """Return the address of a new block for the first output of a node."""
+        size_bytes = node.outputs[0].size
+        if self._used_bytes + size_bytes > self._room_bytes:
+            raise ValueError(
+                f"variable {node.name} would end {self._used_bytes + size_bytes} B after the base, the model has "
+                f"{self._room_bytes} B for variables; give it a larger variable_size_bytes"
+            )
+        addr = self._base + self._used_bytes
+        self._used_bytes += var_block_bytes(size_bytes)
+        return addr
+
+
+def _place_work_memory(model: OmModelSpec, plan: MemoryPlan) -> None:
+    sizes = {(node.name, index): desc.size for node in model.nodes for index, desc in enumerate(node.outputs)}
+    inputs = [(node.name, 0) for node in model.nodes if node.type == DATA]
+    results = [ref for node in model.nodes if node.type == NETOUTPUT for ref in node.inputs]
+    zero_copy = dict.fromkeys(ref for ref in [*results, *inputs] if ref not in plan.output_offsets)
+    others = [ref for ref in sizes if ref not in plan.output_offsets and ref not in zero_copy]
+    for ref in [*others, *zero_copy]:
+        plan.output_offsets[ref] = plan.memory_size
+        size_bytes = align_up(sizes[ref], SESSION_MEM_ALIGN_BYTES)
+        plan.memory_size += size_bytes
+        plan.zero_copy_memory_size += size_bytes if ref in zero_copy else 0
