@@ -24,7 +24,7 @@ RECORD_HEAD = struct.Struct("<II")
 TENSOR_BASE = struct.Struct("<QiiIIII")
 _COUNT = struct.Struct("<I")
 _WHAT = "MODEL_INOUT_INFO"
-_MAX_BYTES = 1 << 24
+MAX_BYTES = 1 << 24
 """Larger partitions are refused; a tensor takes some hundred bytes."""
 
 
@@ -76,8 +76,8 @@ def read_inout_info(source: ByteSource, start: int, size_bytes: int) -> InOutInf
     ModelFileError
         It is larger than 16 MiB, or a record or a value in it is cut off.
     """
-    if size_bytes > _MAX_BYTES:
-        raise source.error(start, _WHAT, f"{size_bytes} B, {_MAX_BYTES} B at most are read")
+    if size_bytes > MAX_BYTES:
+        raise source.error(start, _WHAT, f"{size_bytes} B, {MAX_BYTES} B at most are read")
     reader = _Reader(source, start, source.read(start, size_bytes, _WHAT))
     info = InOutInfo(size_bytes)
     while reader.left:

@@ -20,7 +20,8 @@ CUSTOM_OP_ITEM_MAGIC = 0x4B43534B
 KERNEL_ITEM_HEAD = struct.Struct("<III")
 MAX_ITEMS = 1 << 17
 """Most items that are walked; bounds the work on a damaged store."""
-_MAX_NAME_BYTES = 1 << 16
+MAX_NAME_BYTES = 1 << 16
+"""Longest name that is read."""
 
 
 class KernelItem(NamedTuple):
@@ -61,7 +62,7 @@ def read_kernel_store(
             fault = f"item {len(items)} at {position} has magic {found:#010x}, {magic:#010x} expected"
         elif item_end > end:
             fault = f"item {len(items)} at {position} ends at {item_end}, the store at {end}"
-        elif name_len > _MAX_NAME_BYTES or len(items) == MAX_ITEMS:
+        elif name_len > MAX_NAME_BYTES or len(items) == MAX_ITEMS:
             fault = f"item {len(items)} at {position} is beyond the limits: name of {name_len} B, {MAX_ITEMS} items"
         else:
             name = source.read(name_at, name_len, what).decode("utf-8", "backslashreplace")

@@ -24,7 +24,7 @@ TASKS_ATTR = "tasks"
 APART_BYTES = 1 << 15
 """Inline tensor data of this size or more stays in the file."""
 _PIECE_BYTES = 1 << 20
-_MAX_BYTES = (1 << 31) - 1
+MAX_BYTES = (1 << 31) - 1
 """Limit of protobuf for one message."""
 
 Handler = Callable[[WireField], None]
@@ -84,8 +84,8 @@ def decode_model_def(source: ByteSource) -> DecodedModelDef:
     ModelFileError
         The partition is larger than protobuf allows, or is not a model definition.
     """
-    if source.size_bytes > _MAX_BYTES:
-        raise source.error(0, WHAT, f"{source.size_bytes} B, protobuf allows {_MAX_BYTES} B at most")
+    if source.size_bytes > MAX_BYTES:
+        raise source.error(0, WHAT, f"{source.size_bytes} B, protobuf allows {MAX_BYTES} B at most")
     return _Decoder(source).decode()
 
 

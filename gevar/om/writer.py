@@ -14,16 +14,16 @@ from typing import BinaryIO, NamedTuple
 
 from gevar.om.graph_writer import OM_IR_VERSION, PLATFORM_VERSION, GraphWriter, inline_data
 from gevar.om.header import NAME_MAX_BYTES, ModelFileHeader
+from gevar.om.inout_info import MAX_BYTES as INOUT_INFO_MAX_BYTES
 from gevar.om.inout_writer import pack_inout_info
-from gevar.om.kernel_store import KERNEL_ITEM_HEAD, KERNEL_ITEM_MAGIC
+from gevar.om.kernel_store import KERNEL_ITEM_HEAD, KERNEL_ITEM_MAGIC, MAX_ITEMS, MAX_NAME_BYTES
 from gevar.om.memory_plan import MemoryPlan, plan_memory
+from gevar.om.model_def import MAX_BYTES as MODEL_DEF_MAX_BYTES
 from gevar.om.model_spec import OmModelSpec
 from gevar.om.node import CONSTANT
 from gevar.om.partition import WIDE_TABLE, PartitionType
 from gevar.proto import task
 
-_MESSAGE_MAX_BYTES = (1 << 31) - 1
-"""Most bytes of a protobuf message."""
 _PLATFORM_TYPE_MINI = 1
 
 
@@ -50,8 +50,9 @@ def write_om(path: str | os.PathLike[str], model: OmModelSpec) -> None:
     Raises
     ------
     ValueError
-        The message of the model would exceed protobuf's 2 GiB, the variables need more room than the model gives
-        them, or data inside the message are sparse.
+        A reader would refuse the model: its message would exceed protobuf's 2 GiB, its inputs and outputs 16 MiB, its
+        kernels their number or the length of a name. Or the variables need more room than the model gives them, or
+        data inside the message are sparse.
     OSError
         The file cannot be written.
 
@@ -78,30 +79,37 @@ def write_om(path: str | os.PathLike[str], model: OmModelSpec) -> None:
 
 
 def _parts(model: OmModelSpec, plan: MemoryPlan) -> list[_Part]:
-    inline_bytes = sum(inline_data(node).nbytes for node in model.nodes if node.data and node.type != CONSTANT)
-    if inline_bytes > _MESSAGE_MAX_BYTES:
-        raise ValueError(
-            f"model {model.name} has {inline_bytes} B inside its message, protobuf allows {_MESSAGE_MAX_BYTES} B; "
-            "make the large ones Const, whose bytes lie outside"
-        )
+    _check_inline_bytes(model)
     weight_size = plan.weights.size_bytes
+    inout = pack_inout_info(model)
+    if len(inout) > INOUT_INFO_MAX_BYTES:
+        raise ValueError(
+            f"inputs and outputs of model {model.name[:40]} take {len(inout)} B in the file, {INOUT_INFO_MAX_BYTES} B "
+            "at most are read; give them shorter names"
+        )
     kernels = _kernel_store(model.kernels)
     tasks = task.ModelTaskDef(
         version="1.0", memory_size=plan.memory_size, stream_num=1, weight_size=weight_size
     ).SerializeToString(deterministic=True)
-    model_def = (
-        GraphWriter(model, plan)
-        .model_def([weight_size, len(kernels), 0, len(tasks), 0])
-        .SerializeToString(deterministic=True)
-    )
+    model_def = GraphWriter(model, plan).model_def([weight_size, len(kernels), 0, len(tasks), 0])
     parts = [
-        _part(PartitionType.MODEL_INOUT_INFO, pack_inout_info(model)),
-        _part(PartitionType.MODEL_DEF, model_def),
+        _part(PartitionType.MODEL_INOUT_INFO, inout),
+        _part(PartitionType.MODEL_DEF, model_def.SerializeToString(deterministic=True)),
         _Part(PartitionType.WEIGHTS_DATA, weight_size, plan.weights.pieces),
         _part(PartitionType.TBE_KERNELS, kernels),
         _part(PartitionType.TASK_INFO, tasks),
     ]
     return [part for part in parts if part.size_bytes]
+
+
+def _check_inline_bytes(model: OmModelSpec) -> None:
+    """Refuse data that the message of the model cannot hold, before it is made."""
+    inline_bytes = sum(inline_data(node).nbytes for node in model.nodes if node.data and node.type != CONSTANT)
+    if inline_bytes > MODEL_DEF_MAX_BYTES:
+        raise ValueError(
+            f"model {model.name} has {inline_bytes} B inside its message, protobuf allows {MODEL_DEF_MAX_BYTES} B; "
+            "make the large ones Const, whose bytes lie outside"
+        )
 
 
 def _part(kind: PartitionType, data: bytes) -> _Part:
@@ -126,9 +134,13 @@ def _head(model: OmModelSpec, parts: Sequence[_Part]) -> tuple[bytes, bytes]:
 
 
 def _kernel_store(kernels: Mapping[str, bytes]) -> bytes:
+    if len(kernels) > MAX_ITEMS:
+        raise ValueError(f"the model has {len(kernels)} kernels, {MAX_ITEMS} at most are read")
     items = []
     for name, binary in kernels.items():
         encoded = name.encode()
+        if len(encoded) > MAX_NAME_BYTES:
+            raise ValueError(f"kernel name {name[:40]}… takes {len(encoded)} B, {MAX_NAME_BYTES} B at most are read")
         items += [KERNEL_ITEM_HEAD.pack(KERNEL_ITEM_MAGIC, len(encoded), len(binary)), encoded, binary]
     return b"".join(items)
 

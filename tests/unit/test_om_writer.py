@@ -263,6 +263,31 @@ def test_a_message_beyond_the_limit_of_protobuf_is_refused(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+def test_inputs_and_outputs_beyond_the_limit_of_the_reader_are_refused(tmp_path: Path) -> None:
+    builder = OmBuilder("long")
+    builder.data("x" * (1 << 24), ROW)
+    with pytest.raises(ValueError, match=r"take 16777[0-9]{3} B in the file, 16777216 B at most are read"):
+        builder.write(tmp_path / "model.om")
+
+
+def test_kernels_beyond_the_limits_of_the_reader_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.om"
+    builder = small_model()
+    builder.kernel("k" * (1 << 16), b"binary")
+    builder.write(path)
+    with open_om(path) as om:
+        store = om.models[0].kernel_store()
+        assert store is not None
+        assert store.fault is None
+        assert [len(item.name) for item in store.items] == [6, 1 << 16]
+    builder.kernel("k" * ((1 << 16) + 1), b"binary")
+    with pytest.raises(ValueError, match="takes 65537 B, 65536 B at most are read"):
+        builder.write(path)
+    many = OmModelSpec("many", (), kernels={f"k{index}": b"" for index in range((1 << 17) + 1)})
+    with pytest.raises(ValueError, match="131073 kernels, 131072 at most are read"):
+        write_om(path, many)
+
+
 def test_variables_beyond_their_room_are_refused(tmp_path: Path) -> None:
     builder = OmBuilder("full", variable_size_bytes=2 * 1536 + 64)
     for index in range(3):
