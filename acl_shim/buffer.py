@@ -136,6 +136,8 @@ class PinnedMemory(Owner):
 
     __slots__ = ()
 
+    _lives_on_host = True
+
     def _give_back(self, handle: int) -> None:
         runtime = self._device.runtime
         arguments = {"addr": handle, "size_bytes": self._size_bytes}

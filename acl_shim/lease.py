@@ -18,17 +18,20 @@ class Lease:
     ----------
     context
         The device's default context.
-    alive
-        False once the device was given back, or the process was forked or ends.
+    device_alive
+        False once the device was reset: what lived on it is gone.
+    host_alive
+        False once the runtime takes no calls for what was made under the lease: the process was forked or ends.
     owned
         Open owners: (kind, handle) -> size in bytes.
     """
 
-    __slots__ = ("alive", "context", "owned")
+    __slots__ = ("context", "device_alive", "host_alive", "owned")
 
     def __init__(self, context: ContextHandle) -> None:
         self.context = context
-        self.alive = True
+        self.device_alive = True
+        self.host_alive = True
         self.owned: dict[tuple[str, int], int] = {}
 
     def owned_text(self) -> str:
@@ -78,7 +81,7 @@ class CurrentDevice:
         error = self._runtime.error(code, "aclrtSetCurrentContext", {"context": lease.context, "device_id": self._id})
         if code != AclErrorCode.ACL_ERROR_RT_PARAM_INVALID:
             raise error
-        self.forget()  # 107000: the context is destroyed
+        self.forget(host_alive=True)  # 107000: the context is destroyed
         raise StateError(
             f"device {self._id} was reset by other code of this process, its memory is gone: load again what was there"
         ) from error
@@ -113,8 +116,9 @@ class CurrentDevice:
                 self._runtime.check(code, "aclrtResetDevice", {"device_id": self._id})
             self.forget()
 
-    def forget(self) -> None:
-        """End the hold without a call."""
+    def forget(self, *, host_alive: bool = False) -> None:
+        """End the hold without a call; pinned memory outlives the device where `host_alive` says so."""
         lease, self._lease = self._lease, None
         if lease is not None:
-            lease.alive = False
+            lease.device_alive = False
+            lease.host_alive = host_alive

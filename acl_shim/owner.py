@@ -1,12 +1,12 @@
 """What is given back exactly once: the base of buffers and of everything else the runtime hands out.
 
-Every owner lives under the lease of its device; when the lease has ended (reset, end of the process, fork) the thing
-behind the owner is gone already, so the owner closes without a call.
+Every owner lives under the lease of its device; when that has ended (reset, end of the process, fork) the thing behind
+the owner is gone already, so the owner closes without a call. Pinned host memory outlives a reset by other code.
 """
 
 import logging
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from acl_shim.errors import StateError, size_text
 from acl_shim.lease import Lease
@@ -28,6 +28,8 @@ class Owner:
     """
 
     __slots__ = ("__weakref__", "_device", "_lease", "_open", "_size_bytes")
+
+    _lives_on_host: ClassVar[bool] = False  # True for what a reset of the device leaves alive
 
     def __init__(self, device: "Device", lease: Lease, handle: int, size_bytes: int) -> None:
         self._open = [handle]  # holds the handle while open; pop() decides which thread gives back
@@ -77,7 +79,7 @@ class Owner:
             handle = self._open.pop()
         except IndexError:
             return
-        if self._lease.alive:
+        if self._lease.host_alive if self._lives_on_host else self._lease.device_alive:
             try:
                 self._give_back(handle)
             except BaseException:
