@@ -135,14 +135,24 @@ def _open_files(requests: Sequence[UploadRequest], stack: ExitStack) -> dict[Pat
     files: dict[Path, int] = {}
     for request in requests:
         if isinstance(request.source, FileRegion) and request.source.path not in files:
-            region = request.source
-            try:
-                file = os.open(region.path, os.O_RDONLY | os.O_CLOEXEC)
-            except OSError as error:
-                raise LoadError(region.path, region.offset, region.size_bytes, 0, error.strerror) from error
-            stack.callback(os.close, file)
-            files[region.path] = file
+            files[request.source.path] = open_region(request.source, stack)
     return files
+
+
+def open_region(region: FileRegion, stack: ExitStack) -> int:
+    """Open the file of a region for `read_region`; the stack closes it.
+
+    Raises
+    ------
+    LoadError
+        The file cannot be opened.
+    """
+    try:
+        file = os.open(region.path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise LoadError(region.path, region.offset, region.size_bytes, 0, error.strerror or str(error)) from error
+    stack.callback(os.close, file)
+    return file
 
 
 def _cut(requests: Sequence[UploadRequest], block_bytes: int, files: dict[Path, int]) -> Iterator[_Block]:
@@ -233,7 +243,7 @@ def read_region(file: int, path: Path, offset: int, view: memoryview) -> None:
         try:
             step = os.preadv(file, [view[got:]], offset + got)
         except OSError as error:
-            raise LoadError(path, offset, view.nbytes, got, error.strerror) from error
+            raise LoadError(path, offset, view.nbytes, got, error.strerror or str(error)) from error
         if step == 0:
             raise LoadError(path, offset, view.nbytes, got, "the file ends here")
         got += step

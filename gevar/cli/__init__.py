@@ -1,0 +1,1 @@
+"""The command line: `gevar info`, `gevar inspect`, `gevar load`."""

@@ -1,0 +1,172 @@
+"""`gevar load FILE…`: put models into device memory and show what lies where."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Protocol
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from acl_shim import Runtime, open_runtime
+from acl_shim.errors import size_text
+from gevar.cli.output import (
+    backend_option,
+    print_banner,
+    print_json,
+    print_table,
+    printable,
+    shape_text,
+    shared_options,
+    show_log,
+)
+from gevar.session import LoadedModel, LoadedTensor, Session, VerifyReport, load_model
+
+_FINDING = 1
+
+
+class _OnProgress(Protocol):
+    def __call__(self, done: int, total: int, /) -> None: ...
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
+@click.option("--device", "device_id", default=0, show_default=True, metavar="N", help="Device to load to.")
+@click.option("--verify", is_flag=True, help="Read file and device again and compare every tensor.")
+@backend_option
+@shared_options
+@click.pass_context
+def load(
+    context: click.Context,
+    files: tuple[str, ...],
+    device_id: int,
+    verify: bool,
+    backend: str | None,
+    as_json: bool,
+    debug: bool,
+) -> None:
+    """Load the OM models FILE… into device memory and show where each tensor lies.
+
+    Each file has variables of its own, as models loaded by ACL have. The memory is given back at the end.
+    """
+    show_log(debug)
+    runtime = open_runtime(backend)
+    if not as_json:
+        print_banner(runtime)
+        print(f"device   {device_id}, {runtime.soc_name()}")
+    loaded: list[tuple[LoadedModel, VerifyReport | None]] = []
+    with ExitStack() as stack:
+        for file in files:
+            session = stack.enter_context(Session(runtime))
+            with _progress(file) as on_progress:
+                model = load_model(file, session=session, device_id=device_id, on_progress=on_progress)
+            stack.enter_context(model)
+            loaded.append((model, model.verify(file) if verify else None))
+            if not as_json:
+                _print_model(*loaded[-1])
+    if as_json:
+        print_json(_facts(runtime, device_id, loaded))
+    if any(report is not None and report.differences for _, report in loaded):
+        context.exit(_FINDING)
+
+
+@contextmanager
+def _progress(file: str) -> Iterator[_OnProgress | None]:
+    """Show a bar on stderr while a model is loaded; nothing where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(binary_units=True))
+    console = Console(stderr=True)
+    with Progress(*columns, TransferSpeedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(printable(file), total=None)
+
+        def on_progress(done: int, total: int, /) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield on_progress
+
+
+def _print_model(model: LoadedModel, report: VerifyReport | None) -> None:
+    upload = model.upload
+    print(f"\nmodel    {printable(model.path)}")
+    columns = [("name", "left"), ("kind", "left"), ("data type", "left"), ("format", "left"), ("shape", "left")]
+    columns += [("logical address", "right"), ("device address", "right"), ("bytes", "right"), ("note", "left")]
+    if not any(row.note for row in model.rows):
+        columns.pop()
+    print_table(columns, [_cells(row)[: len(columns)] for row in model.rows])
+    print(f"tensors  {len(model.rows)}, {size_text(sum(row.size_bytes for row in model.rows))}")
+    workers = "1 reader" if upload.workers == 1 else f"{upload.workers} readers"
+    speed = f"{upload.gb_per_s:.2f} GB/s" if upload.size_bytes else "nothing to move"
+    print(f"moved    {size_text(upload.size_bytes)} in {upload.elapsed_s * 1e3:.1f} ms, {speed}, {workers}")
+    if report is not None:
+        _print_report(report)
+
+
+def _print_report(report: VerifyReport) -> None:
+    equal = report.tensors - len(report.differences)
+    print(f"verified {equal} of {report.tensors} tensors equal, {size_text(report.size_bytes)} compared")
+    for difference in report.differences:
+        place = f"{printable(difference.name)} at byte {difference.offset}"
+        print(f"differs  {place}: {difference.in_file:#04x} in the file, {difference.on_device:#04x} on the device")
+
+
+def _cells(row: LoadedTensor) -> list[str]:
+    return [
+        row.name,
+        row.kind,
+        row.dtype.name,
+        row.format_text,
+        shape_text(row.shape),
+        "-" if row.logic_addr is None else f"{row.logic_addr:#x}",
+        "-" if row.dev_addr is None else f"{row.dev_addr:#x}",
+        str(row.size_bytes),
+        row.note,
+    ]
+
+
+def _facts(
+    runtime: Runtime, device_id: int, loaded: list[tuple[LoadedModel, VerifyReport | None]]
+) -> dict[str, object]:
+    """Return everything `load` tells, for JSON; addresses and sizes are numbers."""
+    return {
+        "backend": runtime.backend,
+        "library": str(runtime.path),
+        "device": device_id,
+        "soc_name": runtime.soc_name(),
+        "files": [_model_facts(model, report) for model, report in loaded],
+    }
+
+
+def _model_facts(model: LoadedModel, report: VerifyReport | None) -> dict[str, object]:
+    upload = model.upload
+    facts: dict[str, object] = {
+        "file": model.path,
+        "tensors": [
+            {
+                "name": row.name,
+                "kind": row.kind,
+                "dtype": row.dtype.name,
+                "format": row.format_text,
+                "shape": row.shape,
+                "logic_addr": row.logic_addr,
+                "dev_addr": row.dev_addr,
+                "size_bytes": row.size_bytes,
+                "note": row.note,
+            }
+            for row in model.rows
+        ],
+        "size_bytes": sum(row.size_bytes for row in model.rows),
+        "upload": {**upload._asdict(), "gb_per_s": upload.gb_per_s},
+    }
+    if report is not None:
+        facts["verify"] = {
+            "tensors": report.tensors,
+            "size_bytes": report.size_bytes,
+            "differences": [
+                {"name": d.name, "offset": d.offset, "in_file": d.in_file, "on_device": d.on_device}
+                for d in report.differences
+            ],
+        }
+    return facts

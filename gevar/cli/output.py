@@ -1,0 +1,73 @@
+"""What the commands share: options, tables, JSON, and the line that names the backend."""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from acl_shim import Runtime
+
+_F = TypeVar("_F", bound=Callable[..., object])
+#: Width of a table that does not go to a terminal, in characters: no cell is ever cut or wrapped.
+_FILE_WIDTH = 10_000
+
+
+def shared_options(function: _F) -> _F:
+    """Add the options that every command has: `--json` and `--debug`."""
+    function = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(function)
+    return click.option("--debug", is_flag=True, help="Print the log and the traceback of an error.")(function)
+
+
+def backend_option(function: _F) -> _F:
+    """Add the option `--backend`."""
+    return click.option(
+        "--backend",
+        metavar="auto|npu|host|PATH",
+        help="Library to use: a card's, the host runtime, or a file. Default: $GEVAR_ACL, else auto.",
+    )(function)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value, readable, in the order it was built."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_banner(runtime: Runtime) -> None:
+    """Print which library serves, so that a figure of the host runtime is never taken for one of a card."""
+    kind = "an NPU" if runtime.backend == "npu" else "the host runtime: no card, ordinary memory"
+    print(f"backend  {runtime.backend} ({kind})")
+    print(f"library  {runtime.path}")
+
+
+def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows under column heads; each column is (head, "left" or "right")."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_FILE_WIDTH)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head, justify in columns:
+        table.add_column(head, justify="right" if justify == "right" else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    console.print(table)
+
+
+def printable(text: str) -> str:
+    """Return a text that cannot upset a terminal: control characters and undecodable bytes as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def show_log(debug: bool) -> None:
+    """Send the log to stderr: warnings always, everything with `debug`."""
+    logging.basicConfig(format="%(name)s: %(message)s", level=logging.DEBUG if debug else logging.WARNING)
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """Return a shape as ``2x3``, a scalar as ``scalar``, an unknown dimension as ``?``."""
+    return "x".join("?" if dim < 0 else str(dim) for dim in shape) or "scalar"

@@ -1,0 +1,44 @@
+"""One tensor of a loaded model: what it is and where it lies."""
+
+from dataclasses import dataclass
+
+from gevar.types import DataType, DevAddr, LogicAddr
+from gevar.types.format import format_to_serial
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTensor:
+    """A row of the table of a loaded model.
+
+    Attributes
+    ----------
+    name
+        Name of the node.
+    kind
+        Type of the node: Const, Constant, Variable, FileConstant or ConstPlaceHolder.
+    dtype, format, shape
+        Description of the bytes; `format` is the full 32-bit value.
+    logic_addr
+        Logical address; None where the model states none.
+    dev_addr
+        Device address of the first byte; None where nothing is on the device.
+    size_bytes
+        Bytes of data, without guards and padding.
+    note
+        What else a reader of the table must know; "" for an ordinary row.
+    """
+
+    name: str
+    kind: str
+    dtype: DataType
+    format: int
+    shape: tuple[int, ...]
+    logic_addr: LogicAddr | None
+    dev_addr: DevAddr | None
+    size_bytes: int
+    note: str = ""
+
+    @property
+    def format_text(self) -> str:
+        """The format as GE writes it, such as ``FRACTAL_Z:2``."""
+        return format_to_serial(self.format)

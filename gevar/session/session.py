@@ -1,0 +1,96 @@
+"""A session: one variable manager, one memory manager, and the models loaded into them."""
+
+import itertools
+import threading
+from types import TracebackType
+from typing import Self
+
+from acl_shim import Runtime, open_runtime
+from gevar.memory import DeviceMemoryManager
+from gevar.session.model_rt_var_manager import ModelRtVarManager
+from gevar.var import VarManager, VarManagerPool
+
+_ids = itertools.count(1)
+
+
+class Session:
+    """Hold the variables of the models that share them, and the device memory under these.
+
+    Parameters
+    ----------
+    runtime
+        Runtime to use; by default the one of `backend`.
+    backend
+        "auto", "npu", "host" or the path of a library, see `acl_shim.open_runtime`.
+
+    Attributes
+    ----------
+    id : int
+        Number of the session, which is its key in the `VarManagerPool`; unique in the process.
+    runtime, var_manager, memory_manager, rt_var_manager
+        What the session is made of.
+
+    Raises
+    ------
+    BackendUnavailableError
+        No library serves.
+
+    Notes
+    -----
+    Closed by `close`, `with`, or when the process ends. Closing gives back all device memory of the session; models
+    loaded into it can no longer be read.
+    Thread safety: any thread may load, read and write; one closes when the others are done.
+
+    Source: GE source, runtime/v1/graph/manager and runtime/v1/common/runtime/rt_session.cc, RtSession.
+
+    Examples
+    --------
+    >>> from gevar import Session
+    >>> with Session(backend="host") as session:
+    ...     session.runtime.backend
+    'host'
+    """
+
+    def __init__(self, runtime: Runtime | None = None, *, backend: str | None = None) -> None:
+        self.runtime = runtime if runtime is not None else open_runtime(backend)
+        self.id = next(_ids)
+        self.memory_manager = DeviceMemoryManager(self.runtime)
+        self.var_manager: VarManager = VarManagerPool.instance().get_var_manager(self.id)
+        self.rt_var_manager = ModelRtVarManager(self.id, self.var_manager, self.memory_manager)
+        self.lock = threading.RLock()
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session was closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Give back all device memory of the session; a second call does nothing.
+
+        Raises
+        ------
+        AclError
+            The runtime refused to take a block back. Everything else is given back.
+        """
+        with self.lock:
+            if self._closed:
+                return
+            self._closed = True
+        self.rt_var_manager.destroy()
+        try:
+            VarManagerPool.instance().remove_var_manager(self.id)
+        finally:
+            self.memory_manager.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else repr(self.memory_manager)
+        return f"<Session {self.id} on {self.runtime.backend}: {state}>"
