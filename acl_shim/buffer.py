@@ -76,9 +76,9 @@ class DeviceBuffer(Owner):
         AclError
             The runtime refuses. After failure the range holds old bytes, new bytes or both.
         """
-        memory = read_access(src)
-        addr = self._range(offset_bytes, memory.size_bytes, "source")
-        self._device.memcpy(addr, self._size_bytes - offset_bytes, memory.addr, memory.size_bytes)
+        with read_access(src) as memory:
+            addr = self._range(offset_bytes, memory.size_bytes, "source")
+            self._device.memcpy(addr, self._size_bytes - offset_bytes, memory.addr, memory.size_bytes)
 
     def copy_to(self, dst: HostBuffer, *, offset_bytes: int = 0) -> None:
         """Copy as many bytes of the block into host memory as that holds.
@@ -101,9 +101,9 @@ class DeviceBuffer(Owner):
         AclError
             The runtime refuses. After failure `dst` holds old bytes, new bytes or both.
         """
-        memory = write_access(dst)
-        addr = self._range(offset_bytes, memory.size_bytes, "destination")
-        self._device.memcpy(memory.addr, memory.size_bytes, addr, memory.size_bytes)
+        with write_access(dst) as memory:
+            addr = self._range(offset_bytes, memory.size_bytes, "destination")
+            self._device.memcpy(memory.addr, memory.size_bytes, addr, memory.size_bytes)
 
     def read(self, size_bytes: int | None = None, *, offset_bytes: int = 0) -> bytes:
         """Return bytes of the block.
@@ -211,7 +211,8 @@ class PinnedBuffer:
         StateError
             The buffer is closed.
         """
-        return read_access(self.view).addr
+        with read_access(self.view) as memory:
+            return memory.addr
 
     def close(self) -> None:
         """Give the memory back, or leave that to the last slice or array made from `view`; harmless when repeated.

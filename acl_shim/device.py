@@ -214,13 +214,13 @@ class Device:
         AclError
             The runtime refuses. After failure the destination holds old bytes, new bytes or both.
         """
-        memory = read_access(src)
-        if memory.size_bytes > dst_max_bytes:
-            raise ValueError(
-                f"source of {memory.size_bytes} B does not fit the {dst_max_bytes} B at {dst:#x} on device {self._id}:"
-                " give a smaller source"
-            )
-        self.memcpy(dst, dst_max_bytes, memory.addr, memory.size_bytes, MemcpyKind.ACL_MEMCPY_HOST_TO_DEVICE)
+        with read_access(src) as memory:
+            if memory.size_bytes > dst_max_bytes:
+                raise ValueError(
+                    f"source of {memory.size_bytes} B does not fit the {dst_max_bytes} B at {dst:#x} on device"
+                    f" {self._id}: give a smaller source"
+                )
+            self.memcpy(dst, dst_max_bytes, memory.addr, memory.size_bytes, MemcpyKind.ACL_MEMCPY_HOST_TO_DEVICE)
 
     def memcpy_out(self, dst: HostBuffer, src: int) -> None:
         """Copy as many bytes from a device address as the destination holds, and wait until they are there.
@@ -241,8 +241,8 @@ class Device:
         AclError
             The runtime refuses. After failure `dst` holds old bytes, new bytes or both.
         """
-        memory = write_access(dst)
-        self.memcpy(memory.addr, memory.size_bytes, src, memory.size_bytes, MemcpyKind.ACL_MEMCPY_DEVICE_TO_HOST)
+        with write_access(dst) as memory:
+            self.memcpy(memory.addr, memory.size_bytes, src, memory.size_bytes, MemcpyKind.ACL_MEMCPY_DEVICE_TO_HOST)
 
     def memset(self, addr: int, max_bytes: int, value: int, count_bytes: int) -> None:
         """Fill bytes with a value and wait until they are there.

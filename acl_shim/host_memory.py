@@ -1,6 +1,7 @@
 """Host memory of arrays, buffers and DLPack objects, as an address and a size."""
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, cast
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -26,8 +27,11 @@ HostBuffer: TypeAlias = "Buffer | SupportsDLPack"
 """What copies take: numpy arrays, bytes, memoryview and other buffers, DLPack objects in host memory."""
 
 
-class HostMemory(NamedTuple):
-    """Host memory of an object.
+class HostMemory:
+    """Host memory of an object, held where it is until the end of the ``with`` block.
+
+    The hold must not outlive the block: an interpreter before 3.12 crashes when its collector meets a memoryview and a
+    hold on it in the same cycle, as the traceback of a failed copy would make one.
 
     Attributes
     ----------
@@ -35,13 +39,22 @@ class HostMemory(NamedTuple):
         Address of the first byte.
     size_bytes
         Size in bytes.
-    guard
-        Keeps the memory where it is; hold it as long as the address is used.
     """
 
-    addr: int
-    size_bytes: int
-    guard: object
+    __slots__ = ("_hold", "addr", "size_bytes")
+
+    def __init__(self, exporter: object, *, writable: bool) -> None:
+        self._hold = ffi.from_buffer(exporter, require_writable=writable)
+        self.addr: int = lib.acl_address(self._hold)
+        self.size_bytes = len(self._hold)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        ffi.release(self._hold)
 
 
 def _from_dlpack(source: SupportsDLPack) -> object:
@@ -73,14 +86,13 @@ def _access(source: HostBuffer, *, writable: bool) -> HostMemory:
     plain = isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__")
     exporter = source if plain else _from_dlpack(cast(SupportsDLPack, source))
     try:
-        guard = ffi.from_buffer(exporter, require_writable=writable)
+        return HostMemory(exporter, writable=writable)
     except (BufferError, TypeError, ValueError) as error:
         raise _refusal(exporter, error) from error
-    return HostMemory(lib.acl_address(guard), len(guard), guard)
 
 
 def read_access(source: HostBuffer) -> HostMemory:
-    """Return the memory of an object to read from.
+    """Return the memory of an object to read from, for a ``with`` block.
 
     Raises
     ------
@@ -93,7 +105,7 @@ def read_access(source: HostBuffer) -> HostMemory:
 
 
 def write_access(target: HostBuffer) -> HostMemory:
-    """Return the memory of an object to write into.
+    """Return the memory of an object to write into, for a ``with`` block.
 
     Raises
     ------

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from acl_shim.host_memory import read_access, write_access
+from tests.helpers.child import expect_output
 
 
 class Exporter:
@@ -68,13 +69,37 @@ def test_the_address_is_that_of_the_first_byte() -> None:
     assert read_access(Exporter(values)).addr == base
 
 
-def test_the_guard_keeps_the_memory_where_it_is() -> None:
+def test_the_memory_stays_where_it_is_to_the_end_of_the_block() -> None:
     growing = bytearray(8)
-    memory = write_access(growing)
-    with pytest.raises(BufferError):
+    with write_access(growing), pytest.raises(BufferError):
         growing.extend(b"more")
-    del memory
     growing.extend(b"more")
+
+
+def test_an_error_in_the_block_keeps_no_hold() -> None:
+    """The collector of an interpreter before 3.12 crashes on a memoryview and a hold on it in one cycle."""
+    code = """
+        import gc
+        from acl_shim.host_memory import read_access
+
+        class Kept(Exception):
+            pass
+
+        def fail(view):
+            with read_access(view) as memory:
+                raise Kept(memory)
+
+        for _ in range(3):
+            view = memoryview(bytearray(8))
+            try:
+                fail(view)
+            except Kept as error:
+                error.ring = [view, error]
+            del view
+            gc.collect()
+        print("alive")
+    """
+    expect_output(code, "alive")
 
 
 @pytest.mark.parametrize("source", [np.zeros((4, 4)).T, np.zeros((4, 4))[:, ::2], np.zeros(8)[::-1]])
