@@ -1,12 +1,13 @@
 """Reading a message from bytes, with one kind of error for everything that can be wrong with them."""
 
-from typing import TypeVar
-
-from google.protobuf.message import DecodeError, Message
+from typing import TYPE_CHECKING, TypeVar
 
 from gevar.errors import ModelFileError
 
-M = TypeVar("M", bound=Message)
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+M = TypeVar("M", bound="Message")
 
 
 def parse_message(cls: type[M], data: bytes | bytearray | memoryview) -> M:
@@ -29,6 +30,8 @@ def parse_message(cls: type[M], data: bytes | bytearray | memoryview) -> M:
     >>> parse_message(ge_ir.ShapeDef, bytes([10, 2, 3, 4])).dim
     [3, 4]
     """
+    from google.protobuf.message import DecodeError
+
     message = cls()
     try:
         message.ParseFromString(bytes(data))
