@@ -3,6 +3,9 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
 
 from acl_shim.host_memory import HostBuffer
 from gevar.errors import AclError, StateError
@@ -10,10 +13,17 @@ from gevar.proto import ge_ir
 from gevar.proto.tensor_descriptor import tensor_desc_to_proto
 from gevar.types import DataType, DevAddr, DeviceId, Format, MemType, TensorDesc
 from gevar.var import VarManager, VarOp
+from gevar.var.var_op import AttrValue
 
 DEVICE_BASE = 0x1240_0000_0000
 DEVICE_SPAN = 1 << 40
 GIB = 1 << 30
+
+
+def _view(data: HostBuffer) -> memoryview:
+    """The bytes of a buffer; numpy exports none for the types of ml_dtypes."""
+    source = data.reshape(-1).view(np.uint8) if isinstance(data, np.ndarray) else data
+    return memoryview(cast("bytes", source)).cast("B")
 
 
 @dataclass
@@ -68,7 +78,7 @@ class FakeMemory:
         raise StateError(f"no block holds {dev_addr:#x} on device {device_id}")
 
     def memcpy_in(self, dev_addr: DevAddr, max_bytes: int, data: HostBuffer, device_id: DeviceId) -> None:
-        content = memoryview(data).cast("B")  # type: ignore[arg-type]
+        content = _view(data)
         with self._lock:
             self._count("memcpy_in")
             block, at = self._place(dev_addr, device_id)
@@ -77,7 +87,7 @@ class FakeMemory:
             self.copies_in += 1
 
     def memcpy_out(self, data: HostBuffer, dev_addr: DevAddr, device_id: DeviceId) -> None:
-        target = memoryview(data).cast("B")  # type: ignore[arg-type]
+        target = _view(data)
         with self._lock:
             self._count("memcpy_out")
             block, at = self._place(dev_addr, device_id)
@@ -114,7 +124,7 @@ def file_constant(name: str, location: str, offset: int = 0, length: int = 0) ->
 
 def place_holder(name: str, addr: int, size: int, dtype: DataType = DataType.DT_INT8) -> VarOp:
     shape = (size // dtype.size_code,)
-    attrs = {"storage_shape": shape, "dtype": dtype, "size": size, "placement": 1, "addr": addr}
+    attrs: dict[str, AttrValue] = {"storage_shape": shape, "dtype": dtype, "size": size, "placement": 1, "addr": addr}
     return VarOp(name, "ConstPlaceHolder", attrs=attrs)
 
 
