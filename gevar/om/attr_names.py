@@ -135,12 +135,25 @@ class AttrNames:
         found: dict[str, ge_ir.AttrDef] = {}
         for stored, attr in attrs.items():
             restored = self._restore(stored)
-            for table, string_value in restored.rounds:
-                if string_value:
-                    attr = self._string_value(restored.name, attr, table)
             if stored == restored.name or restored.name not in found:
-                found[restored.name] = attr
+                found[restored.name] = self._value(restored, attr)
         return found
+
+    def find(self, attrs: Mapping[str, ge_ir.AttrDef], name: str) -> ge_ir.AttrDef | None:
+        """Return one attribute by its plain name, None without it; the others are not restored.
+
+        Raises
+        ------
+        ModelFileError
+            As `restore`, for the names of all attributes and the value of this one.
+        """
+        if name in attrs:
+            return attrs[name]
+        for stored in attrs:
+            restored = self._restore(stored)
+            if restored.name == name:
+                return self._value(restored, attrs[stored])
+        return None
 
     def restore_op(self, op: ge_ir.OpDef) -> None:
         """Restore an operator in place: its attributes and those of its input and output descriptions."""
@@ -177,16 +190,22 @@ class AttrNames:
             raise self._fail(f"attribute name {stored!r} is compressed, no table restores it")
         return _Restored(name, tuple(rounds))
 
+    def _value(self, restored: _Restored, attr: ge_ir.AttrDef) -> ge_ir.AttrDef:
+        for table, string_value in restored.rounds:
+            if string_value:
+                attr = self._string_value(restored.name, attr, table)
+        return attr
+
     def _string_value(self, name: str, attr: ge_ir.AttrDef, table: AttrTable) -> ge_ir.AttrDef:
         kind = attr.WhichOneof("value")
         if kind == "i":
-            return ge_ir.AttrDef(s=self._value(name, attr.i, table))
+            return ge_ir.AttrDef(s=self._string(name, attr.i, table))
         if kind == "list" and not attr.list.s:
-            strings = [self._value(name, number, table) for number in attr.list.i]
+            strings = [self._string(name, number, table) for number in attr.list.i]
             return ge_ir.AttrDef(list=ge_ir.AttrDef_ListValue(s=strings, val_type=_VT_LIST_STRING))
         raise self._fail(f"attribute {name} should hold numbers of strings, it holds {kind}")
 
-    def _value(self, name: str, number: int, table: AttrTable) -> bytes:
+    def _string(self, name: str, number: int, table: AttrTable) -> bytes:
         if not 0 <= number < len(table.values):
             raise self._fail(f"attribute {name} asks for string {number}, the table has {len(table.values)} strings")
         return table.values[number]

@@ -109,7 +109,7 @@ def const_node(
         The bytes do not lie inside the weights partition.
     """
     nothing = ByteSource.of_bytes(b"", model_def.name)
-    attr = node.attrs.get(VALUE_ATTR)
+    attr = node.attr(VALUE_ATTR)
     if attr is None or attr.WhichOneof("value") != "t":
         return ConstNode(node, None, "", ConstStorage.NONE, None, 0, None, nothing, 0)
     desc, layout = node.tensor_desc(attr.t.desc), attr.t.desc.layout

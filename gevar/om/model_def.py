@@ -105,7 +105,7 @@ class _Decoder:
     def _merge(self, message: Message, start: int, end: int, handlers: Mapping[int, Handler]) -> None:
         """Decode fields into a message; those that are large and have a handler are given to it."""
         for item in walk_fields(self._source, start, end, WHAT):
-            large = item.end - item.start >= APART_BYTES and item.wire_type == LENGTH_DELIMITED
+            large = item.end - item.value_start >= APART_BYTES and item.wire_type == LENGTH_DELIMITED
             if large and item.number in handlers:
                 merge_piece(message, self._source, start, item.start, WHAT)
                 handlers[item.number](item)

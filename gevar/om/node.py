@@ -74,9 +74,18 @@ class OmNode:
     @property
     def is_input_const(self) -> tuple[bool, ...]:
         """Which inputs lie in the weights partition; from the attribute where the field is empty."""
-        if self._op.is_input_const or IS_INPUT_CONST_ATTR not in self.attrs:
-            return tuple(self._op.is_input_const)
-        return tuple(self.attrs[IS_INPUT_CONST_ATTR].list.b)
+        attr = None if self._op.is_input_const else self.attr(IS_INPUT_CONST_ATTR)
+        return tuple(self._op.is_input_const if attr is None else attr.list.b)
+
+    def attr(self, name: str) -> ge_ir.AttrDef | None:
+        """Return one attribute by its plain name, None without it; quicker than `attrs` for one or two.
+
+        Raises
+        ------
+        ModelFileError
+            A compressed name or value has no place in the model's table.
+        """
+        return self._names.find(self._op.attr, name)
 
     @cached_property
     def attrs(self) -> Mapping[str, ge_ir.AttrDef]:

@@ -200,7 +200,7 @@ class OmFile:
         return OmFile(source, _outer=self)
 
     def _read_bundle(self) -> None:
-        self.partitions = read_bundle_table(self.source, HEADER_BYTES, self.header.model_num + 1)
+        self.partitions = read_bundle_table(self.source, HEADER_BYTES)
         first = self.partitions[0]
         if first.type != PartitionType.BUNDLE_MODEL_VAR_INFO or first.mem_size != _VARIABLE_SIZE.size:
             reason = f"partition 0 has type {first.type} and {first.mem_size} B, type 25 with 8 B expected"
@@ -210,10 +210,13 @@ class OmFile:
         if self.bundle_variable_size < 0:
             reason = f"a variable space of {self.bundle_variable_size} B"
             raise self.source.error(first.file_offset, "BUNDLE_MODEL_VAR_INFO", reason)
-        for partition in self.partitions:
-            if partition.type == PartitionType.BUNDLE_MODEL_INFO:
-                om = self._nested(self.source.range(partition.file_offset, partition.mem_size, "BUNDLE_MODEL_INFO"))
-                self.submodels.append(SubModel(om.header.name, "", om))
+        models = [partition for partition in self.partitions if partition.type == PartitionType.BUNDLE_MODEL_INFO]
+        if len(models) != self.header.model_num or not models:
+            reason = f"{len(models)} models in the table, the header's model_num is {self.header.model_num}"
+            raise self.source.error(HEADER_BYTES, "partition table", reason)
+        for partition in models:
+            om = self._nested(self.source.range(partition.file_offset, partition.mem_size, "BUNDLE_MODEL_INFO"))
+            self.submodels.append(SubModel(om.header.name, "", om))
 
 
 def open_om(path: str | PathLike[str], *, kind: Kind = "model") -> OmFile:

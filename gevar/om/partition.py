@@ -147,20 +147,17 @@ def read_table(source: ByteSource, start: int, layout: TableLayout, max_num: int
     return [Partition(number, offset, size, data_start + offset) for number, offset, size in entries]
 
 
-def read_bundle_table(source: ByteSource, start: int, num: int) -> list[Partition]:
-    """Read the table of a bundle: `num` entries whose partitions lie back to back, whatever `mem_offset` says.
+def read_bundle_table(source: ByteSource, start: int) -> list[Partition]:
+    """Read the table of a bundle, whose partitions lie back to back, whatever `mem_offset` says.
 
     Raises
     ------
     ModelFileError
-        The table has another number of entries, or it or a partition does not lie inside the bundle.
+        The table or a partition does not lie inside the bundle, or there are more than 65536 partitions.
 
     Source: GE source, base/common/helper/om_file_helper.cc; a bundle counts mem_offset from the end of the header.
     """
     entries, data_start = _read_entries(source, start, WIDE_TABLE, MAX_BUNDLE_PARTITIONS)
-    if len(entries) != num:
-        reason = f"{len(entries)} partitions in the table, the header's model_num asks for {num}"
-        raise source.error(start, "num", reason)
     sums = list(_running_sums(entries))
     for index, total in enumerate(sums[1:]):
         if data_start + total > source.size_bytes:
@@ -207,11 +204,11 @@ def _check_places(
     source: ByteSource, start: int, layout: TableLayout, entries: list[tuple[int, int, int]], available: int
 ) -> None:
     """Refuse stored offsets that leave the body or overlap."""
-    places = sorted((offset, size, index) for index, (_, offset, size) in enumerate(entries) if size)
-    for offset, size, index in places:
+    for index, (_, offset, size) in enumerate(entries):
         if offset + size > available:
             reason = f"partition {index} at {offset} with {size} B leaves the {available} B there are"
             raise source.error(_entry_at(start, layout, index), "mem_offset", reason)
+    places = sorted((offset, size, index) for index, (_, offset, size) in enumerate(entries) if size)
     for (offset, size, index), (next_offset, _, next_index) in pairwise(places):
         if offset + size > next_offset:
             reason = f"partition {index} ends at {offset + size}, partition {next_index} starts at {next_offset}"

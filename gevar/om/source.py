@@ -80,7 +80,7 @@ class _File:
 
     def view(self, offset: int, size_bytes: int) -> memoryview:
         self._check_open()
-        if os.fstat(self._fd).st_size < offset + size_bytes:
+        if os.fstat(self._fd).st_size < self.size_bytes:
             self._refuse_cut(offset, size_bytes)
         with self._lock:
             if self._map is None:

@@ -1,0 +1,202 @@
+"""Decoding MODEL_DEF piece by piece: the same messages as protobuf makes, without tasks and large inline data."""
+
+import tracemalloc
+
+import pytest
+
+from gevar.errors import ModelFileError
+from gevar.om.model_def import APART_BYTES, DecodedModelDef, StoredBytes, decode_model_def, merge_piece, pieces
+from gevar.om.source import ByteSource
+from gevar.proto import ge_ir, task
+from tests.helpers import om_builder as build
+
+LARGE = bytes(range(256)) * (APART_BYTES // 256)
+assert len(LARGE) == APART_BYTES
+
+
+def decode(data: bytes) -> DecodedModelDef:
+    return decode_model_def(ByteSource.of_bytes(data, "d.om"))
+
+
+def model(*ops: bytes, **attrs: bytes) -> bytes:
+    return build.model_def("m", [build.graph("g", ops)], attrs)
+
+
+def test_small_model_is_what_protobuf_reads() -> None:
+    data = build.model_def("m", build.small_graphs(), {"a": build.attr_i(3), "s": build.attr_s(b"\xff")})
+    decoded = decode(data)
+    assert decoded.message == ge_ir.ModelDef.FromString(data)
+    assert decoded.apart == {}
+
+
+def test_empty_partition_is_an_empty_model() -> None:
+    assert decode(b"").message == ge_ir.ModelDef()
+
+
+def test_large_model_is_what_protobuf_reads() -> None:
+    desc = build.tensor_desc((3, 4), attrs={f"attr_{number}": build.attr_i(number) for number in range(50)})
+    ops = [build.op(f"node_{number}", "Add", {"a": build.attr_s("x" * 300)}, [desc] * 2) for number in range(2000)]
+    small = build.graph("small", ops[:1])
+    data = build.model_def("m", [small, build.graph("large", ops), small], {f"k{n}": build.attr_i(n) for n in range(9)})
+    assert len(data) > 3 << 20  # several pieces
+    assert decode(data).message == ge_ir.ModelDef.FromString(data)
+
+
+def test_order_of_graphs_and_operators_of_mixed_size() -> None:
+    ops = [build.inline_const(f"c{number}", LARGE if number % 2 else b"x") for number in range(6)]
+    graphs = [build.graph(f"g{number}", ops if number % 2 else ops[:1]) for number in range(5)]
+    message = decode(build.model_def("m", graphs)).message
+    assert [graph.name for graph in message.graph] == [f"g{number}" for number in range(5)]
+    assert [op.name for op in message.graph[1].op] == [f"c{number}" for number in range(6)]
+
+
+def test_inline_data_from_the_limit_on_stays_in_the_file() -> None:
+    data = model(build.inline_const("small", LARGE[1:]), build.inline_const("large", LARGE))
+    decoded = decode(data)
+    small, large = decoded.message.graph[0].op
+    assert small.attr["value"].t.data == LARGE[1:]
+    assert large.attr["value"].t.data == b""
+    assert list(large.attr["value"].t.desc.shape.dim) == [APART_BYTES]
+    ((place, stored),) = decoded.apart.items()
+    assert place == (0, 1)
+    assert stored == {"value": StoredBytes(data.index(LARGE), APART_BYTES)}
+
+
+def test_only_the_data_is_left_out() -> None:
+    whole = build.op(
+        "c",
+        "Const",
+        {"a": build.attr_s("text"), "value": build.attr_t(build.tensor(build.tensor_desc((9,)), LARGE))},
+        [build.tensor_desc((9,), size=64)],
+        output_i=[512],
+        subgraphs=["s"],
+    )
+    decoded = decode(model(whole))
+    expected = ge_ir.ModelDef.FromString(model(whole))
+    expected.graph[0].op[0].attr["value"].t.data = b""
+    assert decoded.message == expected
+
+
+def test_tensor_without_description_stays_a_tensor() -> None:
+    decoded = decode(model(build.op("c", "Const", {"value": build.attr_t(build.field(2, LARGE))})))
+    assert decoded.message.graph[0].op[0].attr["value"].WhichOneof("value") == "t"
+    assert decoded.apart[0, 0]["value"].size_bytes == APART_BYTES
+
+
+def test_large_attributes_of_other_kinds_stay() -> None:
+    data = model(build.op("n", "T", {"text": build.attr_s(LARGE), "bytes": build.field(7, LARGE)}))
+    decoded = decode(data)
+    assert decoded.message == ge_ir.ModelDef.FromString(data)
+    assert decoded.apart == {}
+
+
+def test_initial_values_stay_whatever_their_size() -> None:
+    init = build.attr_t(build.tensor(build.tensor_desc((1,)), LARGE))
+    data = model(build.variable("v", (1,), 0, {"_init_value": init}))
+    assert decode(data).message == ge_ir.ModelDef.FromString(data)
+
+
+@pytest.mark.parametrize("size", [10, APART_BYTES, 3_000_000])
+def test_tasks_are_left_out(size: int) -> None:
+    decoded = decode(model(tasks=build.field(7, bytes(size)), kept=build.attr_i(1), large=build.attr_s(LARGE)))
+    assert sorted(decoded.message.attr) == ["kept", "large"]
+    assert decoded.message.attr["large"].s == LARGE
+
+
+def test_attribute_that_comes_twice_is_the_last_one() -> None:
+    first = build.attr_map(10, {"value": build.attr_i(1)})
+    second = build.attr_map(10, {"value": build.attr_t(build.tensor(build.tensor_desc(), LARGE))})
+    op = ge_ir.OpDef.FromString(first + second)
+    assert op.attr["value"].t.data == LARGE
+    decoded = decode(model(build.field(1, "n") + first + second))
+    assert decoded.message.graph[0].op[0].attr["value"].WhichOneof("value") == "t"
+
+
+def test_memory_stays_small_with_much_inline_data() -> None:
+    data = model(
+        *(build.inline_const(f"c{number}", bytes(8 << 20)) for number in range(4)), tasks=build.field(7, LARGE)
+    )
+    tracemalloc.start()
+    try:
+        decoded = decode(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(decoded.apart) == 4
+    assert decoded.message.ByteSize() < 1000
+    assert peak < 1 << 20
+
+
+def test_memory_of_a_large_model_is_one_piece() -> None:
+    data = model(*(build.op(f"node_{number}", "Add", {"a": build.attr_s("x" * 2000)}) for number in range(5000)))
+    assert len(data) > 10_000_000
+    tracemalloc.start()
+    try:
+        decode(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 << 20
+
+
+def test_larger_than_protobuf_allows() -> None:
+    storage = ByteSource.of_bytes(b"", "d.om")._storage
+    with pytest.raises(ModelFileError, match="2147483648 B, protobuf allows 2147483647 B"):
+        decode_model_def(ByteSource(storage, 0, 1 << 31))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"\x0a\xff",  # text cut off
+        build.field(1, b"\xff\xfe"),  # name that is not UTF-8
+        build.field(7, b"\x0a\x05ab"),  # graph cut off inside
+        b"\x00\x00",
+        b"\x0f",
+    ],
+)
+def test_damage_is_refused(damage: bytes) -> None:
+    with pytest.raises(ModelFileError) as caught:
+        decode(build.model_def("m", []) + damage)
+    assert caught.value.field == "MODEL_DEF"
+    assert caught.value.file == "d.om"
+
+
+def test_nesting_is_limited() -> None:
+    graph = build.graph("inner", [])
+    for _ in range(120):
+        graph = build.graph("outer", [build.op("n", "T", {"g": build.field(13, graph)})])
+    with pytest.raises(ModelFileError, match="do not decode as"):
+        decode(build.model_def("m", [graph]))
+
+
+def test_damage_in_a_large_graph_names_its_piece() -> None:
+    ops = [build.op(f"node_{number}", "Add", {"a": build.attr_s("x" * 1000)}) for number in range(3000)]
+    bad = build.field(1, b"\xff")
+    graph = build.graph("g", [*ops, bad])
+    data = build.model_def("m", [graph])
+    with pytest.raises(ModelFileError) as caught:
+        decode(data)
+    at = data.index(build.field(6, bad))
+    assert caught.value.offset is not None
+    assert at - (1 << 20) - 2000 < caught.value.offset <= at
+
+
+def test_damaged_key_of_a_large_attribute() -> None:
+    entry = build.field(1, b"\xff") + build.field(2, build.attr_s(LARGE))
+    with pytest.raises(ModelFileError, match="not UTF-8"):
+        decode(build.model_def("m", []) + build.field(11, entry))
+
+
+def test_pieces_cover_the_message_at_field_boundaries() -> None:
+    data = b"".join(build.field(10, build.message((1, number), (6, "x" * 400))) for number in range(9000))
+    source = ByteSource.of_bytes(data, "t.om")
+    found = pieces(source, 0, len(data), "TASK_INFO")
+    assert len(found) > 2
+    assert [start for start, _ in found] == [0, *(end for _, end in found[:-1])]
+    assert found[-1][1] == len(data)
+    whole = task.ModelTaskDef()
+    for start, end in found:
+        merge_piece(whole, source, start, end, "TASK_INFO")
+    assert whole == task.ModelTaskDef.FromString(data)
+    assert pieces(source, 5, 5, "TASK_INFO") == []
