@@ -40,11 +40,10 @@ def _name(entry: Mapping[str, Json]) -> Json:
 def check(document: Mapping[str, Json], folder: Path, report: Report) -> None:
     """Compare every fact of a manifest with the files in its folder."""
     paths = [folder / _name(entry) for entry in document["files"]]
-    names = document.get("status_names", {}).values()
     found = {
         "file_count": len(paths),
         "total_bytes": sum(path.stat().st_size for path in paths if path.is_file()),
-        "status_names": {str(getattr(status, name)): name for name in names if hasattr(status, name)},
+        "status_names": {number: _status(number, name) for number, name in document.get("status_names", {}).items()},
     }
     for key, value in document.items():
         if key in DOCUMENTATION:
@@ -55,6 +54,12 @@ def check(document: Mapping[str, Json], folder: Path, report: Report) -> None:
         _check_weight_file(entry, folder, ("weight_files", index), report)
     for index, entry in enumerate(document["files"]):
         _check_entry(entry, folder, ("files", index), report)
+
+
+def _status(number: str, name: str) -> Json:
+    """Return the name where GE's number of it is this one, else its number."""
+    value = getattr(status, name, None)
+    return name if str(value) == number else value
 
 
 def _file_facts(path: Path) -> dict[str, Json]:
