@@ -5,7 +5,9 @@ an index of the model's list of names. A flag per name says whether an integer v
 list of values. In a file of several models the names of a sub-model may be compressed twice, its own table on top of
 the root's, or with the root's alone; so they are restored by the own table first and then by the root's.
 
-Scope: attributes of operators and of their input and output descriptions.
+Scope: attributes of operators and of their input and output descriptions. A name may be there in both forms, with
+different values: serialisation adds some plain ones after compression (`format_for_int`, `origin_shape` …), so the
+plain form counts.
 
 Source: GE source, base/common/model/model_compress_manager.cc and graph_metadef/graph/utils/enum_attr_utils.cc.
 """
