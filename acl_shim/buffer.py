@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Self, cast
 import numpy as np
 
 from acl_shim._acl import ffi
+from acl_shim.codes import MemcpyKind
 from acl_shim.errors import AclError, StateError, size_text
-from acl_shim.host_memory import HostBuffer, read_access, write_access
+from acl_shim.host_memory import HostBuffer, addr_of, hold, release
 from acl_shim.owner import Owner
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from acl_shim.device import Device
+
+
+_HOST_TO_DEVICE = MemcpyKind.ACL_MEMCPY_HOST_TO_DEVICE
+_DEVICE_TO_HOST = MemcpyKind.ACL_MEMCPY_DEVICE_TO_HOST
 
 
 class DeviceBuffer(Owner):
@@ -33,7 +38,9 @@ class DeviceBuffer(Owner):
 
     def _give_back(self, handle: int) -> None:
         runtime = self._device.runtime
-        runtime.check(runtime.api.aclrtFree(handle), "aclrtFree", {"addr": handle, "size_bytes": self._size_bytes})
+        code = runtime.api.aclrtFree(handle)
+        if code:
+            raise runtime.error(code, "aclrtFree", {"addr": handle, "size_bytes": self._size_bytes})
 
     @property
     def addr(self) -> int:
@@ -76,9 +83,13 @@ class DeviceBuffer(Owner):
         AclError
             The runtime refuses. After failure the range holds old bytes, new bytes or both.
         """
-        with read_access(src) as memory:
-            addr = self._range(offset_bytes, memory.size_bytes, "source")
-            self._device.memcpy(addr, self._size_bytes - offset_bytes, memory.addr, memory.size_bytes)
+        held = hold(src, False)
+        try:
+            count = len(held)
+            addr = self._range(offset_bytes, count, "source")
+            self._device.memcpy(addr, self._size_bytes - offset_bytes, addr_of(held), count, _HOST_TO_DEVICE)
+        finally:
+            release(held)
 
     def copy_to(self, dst: HostBuffer, *, offset_bytes: int = 0) -> None:
         """Copy as many bytes of the block into host memory as that holds.
@@ -101,9 +112,13 @@ class DeviceBuffer(Owner):
         AclError
             The runtime refuses. After failure `dst` holds old bytes, new bytes or both.
         """
-        with write_access(dst) as memory:
-            addr = self._range(offset_bytes, memory.size_bytes, "destination")
-            self._device.memcpy(memory.addr, memory.size_bytes, addr, memory.size_bytes)
+        held = hold(dst, True)
+        try:
+            count = len(held)
+            addr = self._range(offset_bytes, count, "destination")
+            self._device.memcpy(addr_of(held), count, addr, count, _DEVICE_TO_HOST)
+        finally:
+            release(held)
 
     def read(self, size_bytes: int | None = None, *, offset_bytes: int = 0) -> bytes:
         """Return bytes of the block.
@@ -140,8 +155,9 @@ class PinnedMemory(Owner):
 
     def _give_back(self, handle: int) -> None:
         runtime = self._device.runtime
-        arguments = {"addr": handle, "size_bytes": self._size_bytes}
-        runtime.check(runtime.api.aclrtFreeHost(handle), "aclrtFreeHost", arguments)
+        code = runtime.api.aclrtFreeHost(handle)
+        if code:
+            raise runtime.error(code, "aclrtFreeHost", {"addr": handle, "size_bytes": self._size_bytes})
 
     def _keep(self, _: object) -> None:
         """Do nothing: a pointer whose destructor this is keeps the memory alive."""
@@ -211,8 +227,11 @@ class PinnedBuffer:
         StateError
             The buffer is closed.
         """
-        with read_access(self.view) as memory:
-            return memory.addr
+        held = hold(self.view, False)
+        try:
+            return addr_of(held)
+        finally:
+            release(held)
 
     def close(self) -> None:
         """Give the memory back, or leave that to the last slice or array made from `view`; harmless when repeated.

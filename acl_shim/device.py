@@ -1,13 +1,12 @@
 """One device: made current on the calling thread before each call, its memory, its copies."""
 
-from collections.abc import Mapping
 from operator import index
 from typing import TYPE_CHECKING
 
 from acl_shim.buffer import DeviceBuffer, PinnedBuffer, PinnedMemory
 from acl_shim.codes import AclErrorCode, MemAttr, MemcpyKind, MemLocationType, MemMallocPolicy
-from acl_shim.errors import AclError, Argument, Shortage
-from acl_shim.host_memory import HostBuffer, read_access, write_access
+from acl_shim.errors import AclError, Shortage
+from acl_shim.host_memory import HostBuffer, addr_of, hold, release
 from acl_shim.lease import CurrentDevice
 from acl_shim.mem_info import MemInfo, PointerAttributes, page_kind
 from acl_shim.table import new_cell, new_module_config, new_ptr_attributes
@@ -114,22 +113,19 @@ class Device:
         """
         size = _size(size_bytes)
         api, cell = self._runtime.api, new_cell("uintptr_t *")
-        arguments: dict[str, Argument] = {"size_bytes": size, "policy": policy}
         lease = self._enter()
         if module_id is None:
             call, code = "aclrtMalloc", api.aclrtMalloc(cell, size, policy)
         else:
             config, _attributes = new_module_config(module_id)
-            arguments["module_id"] = module_id
             call, code = "aclrtMallocWithCfg", api.aclrtMallocWithCfg(cell, size, policy, config)
         if code:
-            raise self._allocation_error(code, call, arguments, size, policy)
+            raise self._allocation_error(code, call, size, policy)
         return DeviceBuffer(self, lease, cell[0], size)
 
-    def _allocation_error(
-        self, code: int, call: str, arguments: Mapping[str, Argument], size_bytes: int, policy: int
-    ) -> AclError:
+    def _allocation_error(self, code: int, call: str, size_bytes: int, policy: int) -> AclError:
         """Return the error of a failed allocation, with the figures of the pool when memory is short."""
+        arguments = {"size_bytes": size_bytes, "policy": policy, "device_id": self._id}
         if code != AclErrorCode.ACL_ERROR_RT_MEMORY_ALLOCATION:
             return self._runtime.error(code, call, arguments)
         text = self._runtime.recent_text() or ""
@@ -214,13 +210,17 @@ class Device:
         AclError
             The runtime refuses. After failure the destination holds old bytes, new bytes or both.
         """
-        with read_access(src) as memory:
-            if memory.size_bytes > dst_max_bytes:
+        held = hold(src, False)
+        try:
+            count = len(held)
+            if count > dst_max_bytes:
                 raise ValueError(
-                    f"source of {memory.size_bytes} B does not fit the {dst_max_bytes} B at {dst:#x} on device"
-                    f" {self._id}: give a smaller source"
+                    f"source of {count} B does not fit the {dst_max_bytes} B at {dst:#x} on device {self._id}: give a"
+                    " smaller source"
                 )
-            self.memcpy(dst, dst_max_bytes, memory.addr, memory.size_bytes, MemcpyKind.ACL_MEMCPY_HOST_TO_DEVICE)
+            self.memcpy(dst, dst_max_bytes, addr_of(held), count, MemcpyKind.ACL_MEMCPY_HOST_TO_DEVICE)
+        finally:
+            release(held)
 
     def memcpy_out(self, dst: HostBuffer, src: int) -> None:
         """Copy as many bytes from a device address as the destination holds, and wait until they are there.
@@ -241,8 +241,12 @@ class Device:
         AclError
             The runtime refuses. After failure `dst` holds old bytes, new bytes or both.
         """
-        with write_access(dst) as memory:
-            self.memcpy(memory.addr, memory.size_bytes, src, memory.size_bytes, MemcpyKind.ACL_MEMCPY_DEVICE_TO_HOST)
+        held = hold(dst, True)
+        try:
+            count = len(held)
+            self.memcpy(addr_of(held), count, src, count, MemcpyKind.ACL_MEMCPY_DEVICE_TO_HOST)
+        finally:
+            release(held)
 
     def memset(self, addr: int, max_bytes: int, value: int, count_bytes: int) -> None:
         """Fill bytes with a value and wait until they are there.

@@ -6,6 +6,8 @@ from acl_shim.errors import StateError
 from acl_shim.runtime import Runtime
 from acl_shim.table import NULL, new_live, new_text, read_text
 
+_HUGE_PAGE_BYTES = 2 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceLive:
@@ -80,7 +82,7 @@ class HostControls:
         soc_name: str | None = None,
         capacity_bytes: int | None = None,
         pages_4k_bytes: int | None = None,
-        pages_2m_bytes: int | None = None,
+        pages_2m: int | None = None,
         pages_1g: int | None = None,
         profile: str | None = None,
         first_address: int | None = None,
@@ -95,10 +97,10 @@ class HostControls:
             Product, for example ``Ascend910B1``.
         capacity_bytes
             Memory per device in bytes: the pool of 2 MiB pages is resized to it.
-        pages_4k_bytes, pages_2m_bytes
-            Pools of 4 KiB and 2 MiB pages per device, in bytes.
-        pages_1g
-            Number of 1 GiB pages per device.
+        pages_4k_bytes
+            Pool of 4 KiB pages per device, in bytes.
+        pages_2m, pages_1g
+            Number of 2 MiB pages and of 1 GiB pages per device.
         profile
             ``strict`` or ``card``.
         first_address
@@ -116,7 +118,7 @@ class HostControls:
             "soc_name": soc_name,
             "capacity": capacity_bytes,
             "pages_4k": pages_4k_bytes,
-            "pages_2m": pages_2m_bytes,
+            "pages_2m": None if pages_2m is None else pages_2m * _HUGE_PAGE_BYTES,
             "pages_1g": pages_1g,
             "profile": profile,
             "first_address": first_address,

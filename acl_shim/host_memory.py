@@ -1,5 +1,6 @@
 """Host memory of arrays, buffers and DLPack objects, as an address and a size."""
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 
@@ -27,34 +28,24 @@ HostBuffer: TypeAlias = "Buffer | SupportsDLPack"
 """What copies take: numpy arrays, bytes, memoryview and other buffers, DLPack objects in host memory."""
 
 
-class HostMemory:
-    """Host memory of an object, held where it is until the end of the ``with`` block.
+class Hold(Protocol):
+    """Keep the memory of an object where it is, from `hold` to `release`; its length is the size in bytes.
 
-    The hold must not outlive the block: an interpreter before 3.12 crashes when its collector meets a memoryview and a
-    hold on it in the same cycle, as the traceback of a failed copy would make one.
-
-    Attributes
-    ----------
-    addr
-        Address of the first byte.
-    size_bytes
-        Size in bytes.
+    A hold must be released, not dropped: an interpreter before 3.12 crashes when its collector meets a memoryview and a
+    hold on it in one cycle, as the traceback of a failed copy would make one.
     """
 
-    __slots__ = ("_hold", "addr", "size_bytes")
+    def __len__(self) -> int:
+        """Return the size in bytes."""
 
-    def __init__(self, exporter: object, *, writable: bool) -> None:
-        self._hold = ffi.from_buffer(exporter, require_writable=writable)
-        self.addr: int = lib.acl_address(self._hold)
-        self.size_bytes = len(self._hold)
 
-    def __enter__(self) -> Self:
-        return self
+_from_buffer: Callable[[str, object, bool], Hold] = ffi.from_buffer
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        ffi.release(self._hold)
+addr_of: Callable[[Hold], int] = lib.acl_address
+"""Return the address of the first byte of held memory."""
+
+release: Callable[[Hold], None] = ffi.release
+"""End a hold; its address must not be used any more."""
 
 
 def _from_dlpack(source: SupportsDLPack) -> object:
@@ -82,36 +73,70 @@ def _refusal(exporter: object, error: Exception) -> Exception:
     return ValueError(f"{name} is read-only: pass a writable buffer")
 
 
-def _access(source: HostBuffer, *, writable: bool) -> HostMemory:
-    plain = isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__")
-    exporter = source if plain else _from_dlpack(cast(SupportsDLPack, source))
+def hold(source: HostBuffer, writable: bool) -> Hold:
+    """Hold the memory of an object; the caller releases it, whatever happens.
+
+    Parameters
+    ----------
+    source
+        C-contiguous numpy array, bytes, memoryview, other buffer, or DLPack object on the host.
+    writable
+        Whether the memory will be written.
+
+    Raises
+    ------
+    TypeError
+        The object has no buffer, or its memory is not on the host.
+    ValueError
+        The memory is not C-contiguous, or it is read-only and shall be written.
+    """
     try:
-        return HostMemory(exporter, writable=writable)
+        return _from_buffer("char[]", source, writable)
     except (BufferError, TypeError, ValueError) as error:
-        raise _refusal(exporter, error) from error
+        if isinstance(error, TypeError) and hasattr(source, "__dlpack__"):
+            return _hold_array(_from_dlpack(cast(SupportsDLPack, source)), writable)
+        raise _refusal(source, error) from error
+
+
+def _hold_array(values: object, writable: bool) -> Hold:
+    try:
+        return _from_buffer("char[]", values, writable)
+    except (BufferError, ValueError) as error:
+        raise _refusal(values, error) from error
+
+
+class HostMemory:
+    """Memory of an object, held in a ``with`` block.
+
+    Attributes
+    ----------
+    addr
+        Address of the first byte.
+    size_bytes
+        Size in bytes.
+    """
+
+    __slots__ = ("_hold", "addr", "size_bytes")
+
+    def __init__(self, held: Hold) -> None:
+        self._hold = held
+        self.addr = addr_of(held)
+        self.size_bytes = len(held)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        release(self._hold)
 
 
 def read_access(source: HostBuffer) -> HostMemory:
-    """Return the memory of an object to read from, for a ``with`` block.
-
-    Raises
-    ------
-    TypeError
-        The object has no buffer, or its memory is not on the host.
-    ValueError
-        The memory is not C-contiguous.
-    """
-    return _access(source, writable=False)
+    """Return the memory of an object to read from, for a ``with`` block; raises as `hold` does."""
+    return HostMemory(hold(source, False))
 
 
 def write_access(target: HostBuffer) -> HostMemory:
-    """Return the memory of an object to write into, for a ``with`` block.
-
-    Raises
-    ------
-    TypeError
-        The object has no buffer, or its memory is not on the host.
-    ValueError
-        The memory is read-only or not C-contiguous.
-    """
-    return _access(target, writable=True)
+    """Return the memory of an object to write into, for a ``with`` block; raises as `hold` does."""
+    return HostMemory(hold(target, True))

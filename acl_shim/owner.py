@@ -75,9 +75,11 @@ class Owner:
         AclError
             The runtime refuses. After failure the owner is open still and `close` may be called again.
         """
+        if not self._open:
+            return
         try:
             handle = self._open.pop()
-        except IndexError:
+        except IndexError:  # another thread was faster
             return
         if self._lease.host_alive if self._lives_on_host else self._lease.device_alive:
             try:

@@ -32,7 +32,8 @@ _REASON_BYTES = 1024
 
 def new_cell(ctype: CellType) -> Cell:
     """Return a zeroed cell for one out value."""
-    return cast(Cell, ffi.new(ctype))
+    cell: Cell = ffi.new(ctype)
+    return cell
 
 
 def new_ptr_attributes() -> PtrAttributes:

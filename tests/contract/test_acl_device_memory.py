@@ -86,7 +86,7 @@ class TestOutOfMemory:
             device.malloc(wanted, MemMallocPolicy.HUGE_ONLY)
         error = caught.value
         assert (error.code, error.call) == (207001, "aclrtMalloc")
-        assert error.arguments == {"size_bytes": wanted, "policy": MemMallocPolicy.HUGE_ONLY}
+        assert error.arguments == {"size_bytes": wanted, "policy": MemMallocPolicy.HUGE_ONLY, "device_id": device.id}
         assert (error.requested_bytes, error.device_id, error.page_kind) == (wanted, device.id, "2 MiB pages")
         assert error.total_bytes == device.mem_info(MemAttr.ACL_HBM_MEM_HUGE).total_bytes
         assert error.free_bytes is not None

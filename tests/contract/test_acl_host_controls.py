@@ -40,7 +40,7 @@ class TestConfigure:
             runtime.device(5)
 
     def test_pools(self, host: HostControls) -> None:
-        host.configure(pages_4k_bytes=8 * MIB, pages_2m_bytes=32 * MIB, pages_1g=3)
+        host.configure(pages_4k_bytes=8 * MIB, pages_2m=16, pages_1g=3)
         device = host_runtime().device()
         assert device.mem_info(MemAttr.ACL_HBM_MEM_NORMAL).total_bytes == 8 * MIB
         assert device.mem_info(MemAttr.ACL_HBM_MEM_HUGE).total_bytes == 32 * MIB

@@ -205,7 +205,7 @@ def test_a_finaliser_that_fails_is_logged_and_the_device_says_what_is_left(
 
 
 def test_memory_that_runs_out_in_the_middle_leaves_nothing(host: HostControls) -> None:
-    host.configure(pages_2m_bytes=16 << 20, pages_4k_bytes=0)
+    host.configure(pages_2m=8, pages_4k_bytes=0)
     device = host_runtime().device()
     device.mem_info()
     start = live_now(host)
