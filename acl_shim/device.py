@@ -52,7 +52,8 @@ class Device:
     def reset(self) -> None:
         """Give the device back to the runtime; the next use sets it again. Does nothing where it is not in use.
 
-        Lowers the device's count by the one this process raised it by; others in the process keep theirs.
+        Lowers the device's count by the one this process raised it by; others in the process keep theirs. No other
+        thread may be using the device meanwhile.
 
         Raises
         ------

@@ -54,7 +54,7 @@ _LIBRARY_FOLDERS = ("lib64", "runtime/lib64", f"{os.uname().machine}-linux/lib64
 _lock = threading.RLock()
 _by_request: dict[str, Runtime] = {}
 _by_path: dict[Path, Runtime] = {}
-_parent_id: int | None = None  # the process this one was forked from, where that had a runtime open
+_parent_id: int | None = None  # the process this one was forked from, where that had opened a runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,7 @@ def _find_npu() -> tuple[_Library, str] | tuple[Attempt, ...]:
         if isinstance(library, Attempt):
             tried.append(library)
         elif library.is_host:
+            close_table(library.table)
             tried.append(Attempt(str(place), "is the host runtime, not an NPU's library"))
         elif isinstance(count := _device_count(library), str):
             tried.append(Attempt(str(place), count))
@@ -208,7 +209,7 @@ def open_runtime(backend: str | None = None) -> Runtime:
     with _lock:
         if _parent_id is not None:
             raise StateError(
-                f"process {os.getpid()} is a fork of process {_parent_id}, which has an ACL runtime open: start workers"
+                f"process {os.getpid()} is a fork of process {_parent_id}, which opened an ACL runtime: start workers"
                 ' with multiprocessing.get_context("spawn")'
             )
         runtime = _by_request.get(text)
@@ -237,9 +238,10 @@ def _end_at_exit() -> None:
 def _end_in_child() -> None:
     global _lock, _parent_id
     _lock = threading.RLock()  # another thread of the parent may have held the old one
+    if _by_path:
+        _parent_id = os.getppid()
     for runtime in opened():
         runtime.end_in_child()
-        _parent_id = os.getppid()
 
 
 os.register_at_fork(after_in_child=_end_in_child)

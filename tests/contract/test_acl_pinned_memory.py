@@ -115,6 +115,20 @@ class TestMemoryInUse:
         del part
         assert open_pinned(device) == 0
 
+    def test_it_lives_on_when_the_owner_is_collected_in_a_cycle(self, device: Device) -> None:
+        pinned = device.malloc_host(1 << 16)
+        pinned.view[:] = bytes(range(256)) * 256
+        part = np.frombuffer(pinned.view, np.uint8)[8:16]
+        ring: list[Any] = [pinned, pinned.view]
+        ring.append(ring)
+        del pinned, ring
+        gc.collect()
+        assert open_pinned(device) == 1
+        assert bytes(part) == bytes(range(8, 16))
+        del part
+        gc.collect()
+        assert open_pinned(device) == 0
+
     def test_a_copy_needs_no_owner(self, device: Device) -> None:
         part = np.frombuffer(device.malloc_host(64).view, np.uint8)
         part[:] = 5

@@ -167,6 +167,13 @@ class TestFork:
         code = "    print(in_child(lambda: in_child(lambda: refused(device.mem_info)) == 0))\n"
         expect_output(FORK + code, "0")
 
+    def test_a_runtime_that_was_closed_before_the_fork_is_not_opened_again(self) -> None:
+        code = """
+    block.close(); pinned.close(); runtime.close()
+    print(in_child(lambda: refused(lambda: open_runtime("host"))))
+"""
+        expect_output(FORK + code, "0")
+
     def test_a_child_of_a_process_without_a_runtime_may_open_one(self) -> None:
         code = """
             import os
