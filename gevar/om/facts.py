@@ -20,12 +20,13 @@ from gevar.om.consts import ConstNode, ConstStorage
 from gevar.om.header import Dialect
 from gevar.om.model import OmModel
 from gevar.om.model_def import WHAT, merge_piece, pieces
-from gevar.om.node import CONST_TYPES, VARIABLE_TYPES
+from gevar.om.node import CONST_TYPES, VARIABLE_TYPES, OmNode
 from gevar.om.om_file import OmFile, SubModel
 from gevar.om.partition import NARROW_TABLE, WIDE_TABLE, Partition, PartitionType, partition_type_name
 from gevar.om.source import ByteSource
 from gevar.om.wire import count_unknown_fields
 from gevar.proto import ge_ir, task
+from gevar.types.format import format_to_serial
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """A value of the tree, as the json module writes it."""
@@ -86,10 +87,12 @@ def _submodel(submodel: SubModel, *, deep: bool) -> dict[str, Json]:
 
 def _model(om: OmFile, model: OmModel, *, deep: bool) -> dict[str, Json]:
     mobile = om.dialect == Dialect.M
+    consts = model.const_nodes()
     facts: dict[str, Json] = {
         "partitions": [_partition(partition, mobile=mobile) for partition in model.partitions],
-        "model_def": _model_def(model, deep=deep),
-        "consts": _consts(model.const_nodes(), deep=deep),
+        "model_def": _model_def(model, consts, deep=deep),
+        "consts": _consts(consts, deep=deep),
+        "variables": [_variable(node) for node in model.variable_nodes()],
     }
     weights = model.partition_source(PartitionType.WEIGHTS_DATA)
     if weights is not None:
@@ -151,13 +154,13 @@ def _partition(partition: Partition, *, mobile: bool = False) -> dict[str, Json]
     }
 
 
-def _model_def(model: OmModel, *, deep: bool) -> dict[str, Json]:
+def _model_def(model: OmModel, consts: Sequence[ConstNode], *, deep: bool) -> dict[str, Json]:
     facts: dict[str, Json] = {
         "name": model.name,
         "version": model.version,
         "custom_version": model.custom_version,
         "compressed_attrs": model.is_compressed,
-        "size_vs_shape_mismatch": sum(_mismatch(const) for const in model.const_nodes()),
+        "size_vs_shape_mismatch": sum(_mismatch(const) for const in consts),
         "attrs": _attrs(model.attrs),
         "graphs": [
             {
@@ -214,6 +217,21 @@ def _const(const: ConstNode, *, deep: bool) -> dict[str, Json]:
         "size": const.size_bytes,
         "file_offset": const.file_offset,
         **({"crc32": f"{zlib.crc32(const.data()):08x}"} if deep else {}),
+    }
+
+
+def _variable(node: OmNode) -> dict[str, Json]:
+    """Facts of a node in variable memory; those of the description are null or empty for one without output."""
+    desc = node.output_descs[0] if node.output_descs else None
+    return {
+        "name": node.name,
+        "type": node.type,
+        "graph": node.graph_name,
+        "dtype": None if desc is None else desc.dtype.name,
+        "format": None if desc is None else format_to_serial(desc.format),
+        "shape": [] if desc is None else desc.shape,
+        "size": 0 if desc is None else desc.size,
+        "logic_addr": node.output_i[0] if node.output_i else None,
     }
 
 

@@ -85,6 +85,23 @@ def test_constants() -> None:
     }
 
 
+def test_variables() -> None:
+    variables = facts(build.g3(ORDINARY))["models"][0]["variables"]
+    assert [(row["name"], row["type"], row["graph"], row["logic_addr"]) for row in variables] == [
+        ("v", "Variable", "root", 0x20_0000_0000),
+        ("w", "Variable", "body", 0x20_0000_0200),
+        ("table", "Constant", "root", 0x20_0000_0400),
+    ]
+    described = {key: variables[0][key] for key in ("dtype", "format", "shape", "size")}
+    assert described == {"dtype": "DT_FLOAT", "format": "ND", "shape": [2, 3], "size": 24}
+
+
+def test_variable_without_output() -> None:
+    graph = build.graph("g", [build.op("v", "Variable")])
+    (row,) = facts(build.g3([(0, build.model_def("m", [graph]))]))["models"][0]["variables"]
+    assert (row["dtype"], row["format"], row["shape"], row["size"], row["logic_addr"]) == (None, None, [], 0, None)
+
+
 def test_constant_without_value_is_counted_not_listed() -> None:
     graph = build.graph("g", [build.op("c", "Const"), build.inline_const("d", b"1")])
     consts = facts(build.g3([(0, build.model_def("m", [graph]))]))["models"][0]["consts"]

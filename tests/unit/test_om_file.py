@@ -1,6 +1,8 @@
 """OM files as a whole: static, dynamic, flow, bundle; what is refused, and what stays open."""
 
 import struct
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -147,6 +149,20 @@ def test_graphs_are_decoded_once() -> None:
     model = opened(build.g3(ORDINARY)).models[0]
     assert model.graphs is model.graphs
     assert next(model.nodes()) is model.graphs[0].nodes[0]
+
+
+def test_many_threads_read_one_model() -> None:
+    graphs = [build.graph("g", [build.variable(f"v{number}", (2,), number) for number in range(300)])]
+    model = opened(build.g3(build.small_partitions(graphs, **build.compression(["_init_value"])))).models[0]
+    start = threading.Barrier(8)
+
+    def read(_: int) -> list[tuple[str, int]]:
+        start.wait()
+        return [(node.name, node.output_descs[0].size) for node in model.variable_nodes()]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(read, range(8)))
+    assert found == [[(f"v{number}", 8) for number in range(300)]] * 8
 
 
 @pytest.mark.parametrize(("padding", "good"), [(0, True), (31, True), (32, False), (500, False)])
