@@ -19,7 +19,7 @@ static int take_block(void **out, uint64_t size, const struct malloc_wishes *wis
     if (wishes->on_device && wishes->device != context->device->id)
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "cfg names device %lld, current is device %d",
                            (long long)wishes->device, context->device->id);
-    *out = rounded ? host_block_malloc(rounded) : NULL;
+    *out = rounded ? host_block_malloc(size) : NULL;
     if (*out)
         return ACL_SUCCESS;
     if (!rounded)

@@ -38,11 +38,18 @@ static const struct malloc_entry align32_entry = {.plain_p2p = true};
 static const struct malloc_entry cached_entry = {.padded = true, .few = true};
 static const struct malloc_entry config_entry = {.padded = false};
 
-/* Page class and kind of memory for a policy and a rounded size. */
+/* The policy an entry acts on: without modifier bits, unknown ones as HUGE_FIRST. */
+static uint32_t effective_policy(const struct malloc_entry *entry, uint32_t policy) {
+    policy &= ~MODIFIERS;
+    bool other = policy > ACL_MEM_MALLOC_HUGE1G_ONLY_P2P;
+    bool few = entry->few && policy > ACL_MEM_MALLOC_NORMAL_ONLY && policy != ACL_MEM_MALLOC_HUGE1G_ONLY;
+    return other || few ? (uint32_t)ACL_MEM_MALLOC_HUGE_FIRST : policy;
+}
+
+/* Page class and kind of memory for an effective policy and a rounded size. */
 static void choose_pages(const struct malloc_entry *entry, uint32_t policy, struct block_request *request) {
     enum page_class by_size = request->rounded > HUGE_ABOVE ? PAGE_2M : PAGE_4K;
-    bool few = entry->few && policy > ACL_MEM_MALLOC_NORMAL_ONLY && policy != ACL_MEM_MALLOC_HUGE1G_ONLY;
-    switch (few ? (uint32_t)ACL_MEM_MALLOC_HUGE_FIRST : policy) {
+    switch (policy) {
     case ACL_MEM_MALLOC_HUGE_ONLY_P2P:
         request->p2p = true;
         request->cls = entry->plain_p2p ? PAGE_4K : PAGE_2M;
@@ -98,7 +105,7 @@ static int take_block(void **out, const struct block_request *request) {
 
 /* Everything after the null and size checks. */
 static int malloc_rounded(const struct malloc_entry *entry, void **out, size_t size, uint32_t policy) {
-    policy &= ~MODIFIERS;
+    policy = effective_policy(entry, policy);
     bool giant = policy == ACL_MEM_MALLOC_HUGE1G_ONLY || policy == ACL_MEM_MALLOC_HUGE1G_ONLY_P2P;
     table_lock();
     uint64_t padding = entry->padded && !giant ? runtime_config()->product->padding : 0;

@@ -1,0 +1,98 @@
+/* The library exports exactly the intended names. Reads the dynamic symbol table of the file $LIBRARY. */
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "check.h"
+
+static const char *const intended[] = {
+    "aclFinalize",
+    "aclFinalizeReference",
+    "aclGetRecentErrMsg",
+    "aclInit",
+    "aclrtCreateContext",
+    "aclrtDestroyContext",
+    "aclrtFree",
+    "aclrtFreeHost",
+    "aclrtGetCurrentContext",
+    "aclrtGetDevice",
+    "aclrtGetDeviceCount",
+    "aclrtGetLastError",
+    "aclrtGetMemInfo",
+    "aclrtGetRunMode",
+    "aclrtGetSocName",
+    "aclrtMalloc",
+    "aclrtMallocAlign32",
+    "aclrtMallocCached",
+    "aclrtMallocHost",
+    "aclrtMallocHostWithCfg",
+    "aclrtMallocWithCfg",
+    "aclrtMemcpy",
+    "aclrtMemset",
+    "aclrtPeekAtLastError",
+    "aclrtPointerGetAttributes",
+    "aclrtResetDevice",
+    "aclrtResetDeviceForce",
+    "aclrtSetCurrentContext",
+    "aclrtSetDevice",
+    "hostacl_calls",
+    "hostacl_configure",
+    "hostacl_error",
+    "hostacl_fail",
+    "hostacl_info",
+    "hostacl_live",
+    "hostacl_live_report",
+    "hostacl_reset",
+    "hostacl_version",
+};
+
+enum { INTENDED = sizeof(intended) / sizeof(intended[0]) };
+
+static bool seen[INTENDED];
+
+static void note(const char *name) {
+    size_t i = 0;
+    while (i < INTENDED && strcmp(intended[i], name))
+        i++;
+    if (i < INTENDED)
+        seen[i] = true;
+    else if (!CHECK(i < INTENDED))
+        printf("    %s is exported and not intended\n", name);
+}
+
+/* Names of the sanitizers' own making are no business of the library. */
+static bool ours(const Elf64_Sym *symbol, const char *name) {
+    return symbol->st_shndx != SHN_UNDEF && ELF64_ST_BIND(symbol->st_info) != STB_LOCAL && name[0] && name[0] != '_';
+}
+
+static void read_symbols(const char *file) {
+    const Elf64_Ehdr *elf = (const Elf64_Ehdr *)file;
+    const Elf64_Shdr *sections = (const Elf64_Shdr *)(file + elf->e_shoff);
+    for (int i = 0; i < elf->e_shnum; i++) {
+        if (sections[i].sh_type != SHT_DYNSYM)
+            continue;
+        const Elf64_Sym *symbols = (const Elf64_Sym *)(file + sections[i].sh_offset);
+        const char *names = file + sections[sections[i].sh_link].sh_offset;
+        for (size_t k = 0; k < sections[i].sh_size / sizeof(*symbols); k++) {
+            if (ours(&symbols[k], names + symbols[k].st_name))
+                note(names + symbols[k].st_name);
+        }
+    }
+}
+
+int main(void) {
+    const char *path = getenv("LIBRARY");
+    struct stat stat;
+    int fd = path ? open(path, O_RDONLY) : -1;
+    if (!CHECK(fd >= 0 && !fstat(fd, &stat)))
+        return check_done();
+    const char *file = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (CHECK(file != MAP_FAILED))
+        read_symbols(file);
+    for (int i = 0; i < INTENDED; i++) {
+        if (!CHECK(seen[i]))
+            printf("    %s is not exported\n", intended[i]);
+    }
+    return check_done();
+}
