@@ -60,11 +60,6 @@ def align_up(size_bytes: int, align_bytes: int, *, limit: int = UINT64_MAX) -> i
     return -(-size_bytes // align_bytes) * align_bytes
 
 
-def align_down(value: int, align_bytes: int) -> int:
-    """Return the last multiple of `align_bytes` that is not above `value`."""
-    return value // align_bytes * align_bytes
-
-
 def var_block_bytes(size_bytes: int) -> int:
     """Return the bytes of the block that a variable in device memory takes: data in units of 512, and 1024 of guard.
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gevar import align
-from gevar.align import align_down, align_up, checked_add, var_block_bytes
+from gevar.align import align_up, checked_add, var_block_bytes
 from gevar.errors import SizeOverflowError
 from gevar.status import INTERNAL_ERROR
 
@@ -48,11 +48,6 @@ def test_align_up_within_a_smaller_limit() -> None:
     assert align_up(INT64_MAX - 32, 32, limit=INT64_MAX) == INT64_MAX - 31
     with pytest.raises(SizeOverflowError, match=str(INT64_MAX)):
         align_up(INT64_MAX - 31, 32, limit=INT64_MAX)
-
-
-@pytest.mark.parametrize(("value", "aligned"), [(0, 0), (511, 0), (512, 512), (1023, 512)])
-def test_align_down(value: int, aligned: int) -> None:
-    assert align_down(value, 512) == aligned
 
 
 def test_checked_add_at_the_end() -> None:
