@@ -90,9 +90,16 @@ def _device_count(library: _Library) -> int | str:
     return count[0] or "reports no device"
 
 
+def _libraries(folder: Path) -> list[str]:
+    """Return the files of a folder that have the name of an ACL library."""
+    return [str(folder / name) for name in _LIBRARY_NAMES if (folder / name).exists()]
+
+
 def _npu_places() -> Iterator[str | Attempt]:
     """Yield where CANN's libraries may be, in the order of the search, and what rules a place out."""
     yield from _LIBRARY_NAMES  # what the process has loaded, or LD_LIBRARY_PATH and the loader's cache give
+    for folder in filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")):
+        yield from _libraries(Path(folder))  # a host runtime that is loaded already hides them from the bare names
     homes = []
     for variable in _HOME_VARIABLES:
         if home := os.environ.get(variable):
@@ -100,12 +107,11 @@ def _npu_places() -> Iterator[str | Attempt]:
         else:
             yield Attempt(variable, "is not set")
     for home in dict.fromkeys((*homes, *_HOMES)):
-        folder = Path(home).expanduser()
-        files = [folder / sub / name for sub in _LIBRARY_FOLDERS for name in _LIBRARY_NAMES]
-        found = [str(file) for file in files if file.exists()]
+        top = Path(home).expanduser()
+        found = [file for sub in _LIBRARY_FOLDERS for file in _libraries(top / sub)]
         yield from found
         if not found:
-            yield Attempt(home, "has no ACL library" if folder.exists() else "no such folder")
+            yield Attempt(home, "has no ACL library" if top.exists() else "no such folder")
 
 
 def _find_npu() -> tuple[_Library, str] | tuple[Attempt, ...]:
@@ -138,14 +144,18 @@ def _open_npu(asked: str) -> tuple[_Library, str]:
     raise BackendUnavailableError(f"{asked}: no NPU's library serves, install CANN or ask for 'host'", found)
 
 
-def _open_file(asked: str, file: str) -> tuple[_Library, str]:
+def _open_file(asked: str, file: str, step: str = "name another") -> tuple[_Library, str]:
     library = _load(file)
     if not isinstance(library, Attempt):
         count = _device_count(library)
         if isinstance(count, int):
             return library, asked
         library = Attempt(file, count)
-    raise BackendUnavailableError(f"{asked}: the library does not serve, name another", (library,))
+    raise BackendUnavailableError(f"{asked}: the library does not serve, {step}", (library,))
+
+
+def _open_host(asked: str) -> tuple[_Library, str]:
+    return _open_file(asked, str(host_library()), "install gevar again")
 
 
 def _open_auto(asked: str) -> tuple[_Library, str]:
@@ -155,7 +165,7 @@ def _open_auto(asked: str) -> tuple[_Library, str]:
         _log.info("%s: took the NPU's library, %s", asked, reason)
         return library, f"{asked}: {reason}"
     reason = f"{asked}: none of {len(found)} places has an NPU's library with a device"
-    library, _ = _open_file(reason, str(host_library()))
+    library, _ = _open_host(reason)
     _log.warning("%s, took the host runtime %s; backend 'npu' says what was tried", reason, library.path)
     return library, reason
 
@@ -167,7 +177,7 @@ def _resolve(backend: str, asked: str) -> tuple[_Library, str]:
     if backend == "npu":
         return _open_npu(asked)
     if backend == "host":
-        return _open_file(asked, str(host_library()))
+        return _open_host(asked)
     file = Path(backend).expanduser()
     if os.sep not in backend and not file.exists():
         raise BackendUnavailableError(f"{asked}: give 'auto', 'npu', 'host' or the path of a library")

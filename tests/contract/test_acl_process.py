@@ -15,6 +15,8 @@ OPEN = """
 FORK = (
     OPEN
     + """
+    import warnings
+    warnings.simplefilter("ignore", DeprecationWarning)  # an interpreter from 3.12 on warns of a fork with threads
     block, pinned = device.malloc(4096), device.malloc_host(4096)
     block.copy_from(b"p" * 4096)
     pinned.view[:] = b"q" * 4096

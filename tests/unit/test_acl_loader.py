@@ -18,7 +18,7 @@ ELSEWHERE = "libnobodyhasthis.so"
 @pytest.fixture(autouse=True)
 def no_cann(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide what this machine has: each test says where a library is."""
-    for variable in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "GEVAR_ACL"):
+    for variable in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "GEVAR_ACL", "LD_LIBRARY_PATH"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(loader, "_HOMES", ())
     monkeypatch.setattr(loader, "_by_request", {})
@@ -67,6 +67,19 @@ class TestNpu:
         """
         wanted = f"npu {library} default backend='auto': {library} reports 2 devices"
         expect_output(code, wanted, LD_LIBRARY_PATH=str(tmp_path), GEVAR_ACL="")
+
+    def test_a_loaded_host_runtime_of_the_same_name_does_not_hide_it(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        name = "libsamename.so"
+        monkeypatch.setattr(loader, "_LIBRARY_NAMES", (name,))
+        host = open_runtime(str(fake_library(tmp_path / "host" / name, host=True, soname=name)))
+        assert attempts("npu")[name].reason == "is the host runtime, not an NPU's library"
+        library = fake_library(tmp_path / "npu" / name, soname=name, devices=4)
+        monkeypatch.setenv("LD_LIBRARY_PATH", f"/nowhere::{library.parent}")
+        runtime = open_runtime("npu")
+        assert (runtime.path, runtime.device_count()) == (library, 4)
+        assert host.device_count() == 1
 
     def test_a_library_that_serves_wins_over_one_that_does_not(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -172,6 +185,13 @@ class TestHost:
     def test_it_lies_beside_the_extension_module(self) -> None:
         folder = Path(acl_shim._acl.__file__).resolve().parent
         assert loader.host_library() == folder / "hostacl" / "libascendcl.so"
+
+    def test_where_it_is_missing_the_message_says_what_to_do(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr(loader, "host_library", lambda: tmp_path / "gone.so")
+        with pytest.raises(BackendUnavailableError, match="the library does not serve, install gevar again; tried /"):
+            open_runtime("host")
 
     def test_a_host_runtime_under_another_name_is_one(self, tmp_path: Path) -> None:
         library = fake_library(tmp_path / "libanything.so", host=True)
