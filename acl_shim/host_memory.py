@@ -25,7 +25,10 @@ class SupportsDLPack(Protocol):
 
 
 HostBuffer: TypeAlias = "Buffer | SupportsDLPack"
-"""What copies take: numpy arrays, bytes, memoryview and other buffers, DLPack objects in host memory."""
+"""What copies take: numpy arrays, bytes, memoryview and other buffers, DLPack objects in host memory.
+
+Writing into a DLPack object needs numpy 2.1; an older one gives read-only arrays for them.
+"""
 
 
 class Hold(Protocol):

@@ -143,6 +143,8 @@ def test_read_only_memory_cannot_be_written(source: Any, name: str) -> None:
 
 def test_dlpack_memory_can_be_written() -> None:
     values = np.arange(4, dtype=np.int32)
+    if not np.from_dlpack(Exporter(values)).flags.writeable:
+        pytest.skip("this numpy only reads by DLPack")
     assert write_access(Exporter(values)).addr == values.__array_interface__["data"][0]
 
 
