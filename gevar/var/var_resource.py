@@ -23,7 +23,7 @@ from gevar.var.mem_resource import MemResource
 from gevar.var.memory_config import MemoryConfig
 from gevar.var.var_block import VarBlock, VarRecord
 from gevar.var.var_key import VarKey
-from gevar.var.var_op import CONSTPLACEHOLDER, VarOp
+from gevar.var.var_op import CONSTANTOP, CONSTPLACEHOLDER, VarOp
 from gevar.var.weight_index import ConstantIndex, ConstantProbe, FileConstantIndex
 
 _CLOSE_NAMES_LIMIT: Final = 1000  # names of a similar length that a misspelt one is compared with
@@ -173,7 +173,8 @@ class VarResource:
             The size is negative, the variable is there and smaller or of another kind of memory, the node has no
             output offset, or a place holder is not as it should be (status PARAM_INVALID).
         AddressError
-            The place lies outside the variable memory, or overlaps another variable (status PARAM_INVALID).
+            The place overlaps another variable (status PARAM_INVALID), but for one that starts there and has the same
+            data: an equal weight, or a variable that this one refers to.
         """
         key, desc = request.key, request.desc
         if desc.size < 0:
@@ -186,8 +187,22 @@ class VarResource:
         offset = self._restored_offset(request, config)
         is_hbm = request.mem_type == MemType.RT_MEMORY_HBM
         addr = LogicAddr(offset + config.var_mem_logic_base if is_hbm else offset)
-        block = self._add_block(request, addr, status=PARAM_INVALID)
+        block = self._block_at(request, addr)
+        if block is None:
+            block = self._add_block(request, addr, status=PARAM_INVALID)
         return self._point(request, block, offset)
+
+    def _block_at(self, request: VarRequest, logic_addr: LogicAddr) -> VarBlock | None:
+        """The block at an address that a restored variable shares, as compiled: an equal weight, a reference."""
+        block = self.blocks.exact(logic_addr)
+        if block is None or request.desc.size > block.size_bytes or request.mem_type != block.mem_type:
+            return None
+        if request.probe is not None:
+            equal = self.constants.find(request.probe, request.desc.size, request.mem_type)
+            return block if equal is block else None
+        owner = self.records.get(block.key)
+        of_constant = owner is not None and owner.op is not None and owner.op.op_type == CONSTANTOP
+        return None if of_constant else block
 
     def _restored_offset(self, request: VarRequest, config: MemoryConfig) -> int:
         """Distance of a restored variable from the logic base, as its node has it."""

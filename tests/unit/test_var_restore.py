@@ -138,7 +138,25 @@ def test_guards_may_be_closer_than_in_ge_but_data_never_overlaps(vm: VarManager)
     vm.restore_var_mem("a", _at(0), DESC)
     assert vm.restore_var_mem("b", _at(64), DESC) == BASE + 64
     _refused(vm, "c", _at(127), DESC, "64 B of variable c_2_0 would overlap b_2_0")
-    _refused(vm, "c", _at(0), DESC, "would overlap a_2_0")
+    _refused(vm, "c", _at(0), DESC.replace(size=65), "would overlap a_2_0")
     vm.assign_var_mem("d", None, DESC)
     assert vm.get_var_addr("d", DESC) == BASE + 2048
     _refused(vm, "e", _at(2048 - 1), DESC, "would overlap d_2_0")
+
+
+def test_a_reference_shares_the_block_of_the_variable_it_stands_for(vm: VarManager) -> None:
+    addr = vm.restore_var_mem("v", _at(512), DESC)
+    assert vm.restore_var_mem("v_ref", _at(512), DESC.replace(size=32)) == addr
+    assert vm.get_var_memory_addr(addr) == vm["v_ref"].dev_addr()
+    vm.check()
+
+
+def test_equal_weights_share_a_block_and_others_do_not(vm: VarManager) -> None:
+    one, same = constant("one", b"12345678" * 8, DESC), constant("same", b"12345678" * 8, DESC)
+    addr = vm.restore_var_mem("one", _at(0, one), DESC)
+    assert vm.restore_var_mem("same", _at(0, same), DESC) == addr
+    other = constant("other", b"12345679" * 8, DESC)
+    _refused(vm, "other", _at(0, other), DESC, "would overlap one_2_0")
+    _refused(vm, "variable", _at(0), DESC, "would overlap one_2_0")
+    vm.restore_var_mem("variable", _at(4096), DESC)
+    _refused(vm, "two", _at(4096, one), DESC, "would overlap variable_2_0")
