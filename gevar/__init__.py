@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gevar.om import OmFile, open_om
+    from gevar.om import OmBuilder, OmFile, open_om
     from gevar.session import LoadedModel, LoadedTensor, Session, load_model
     from gevar.types import DataType, Format, TensorDesc
     from gevar.var import Variable, VarManager, VarManagerPool
@@ -23,6 +23,7 @@ __all__ = [
     "Format",
     "LoadedModel",
     "LoadedTensor",
+    "OmBuilder",
     "OmFile",
     "Session",
     "TensorDesc",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("OmFile", "open_om"), "gevar.om"),
+    **dict.fromkeys(("OmBuilder", "OmFile", "open_om"), "gevar.om"),
     **dict.fromkeys(("LoadedModel", "LoadedTensor", "Session", "load_model"), "gevar.session"),
     **dict.fromkeys(("DataType", "Format", "TensorDesc"), "gevar.types"),
     **dict.fromkeys(("VarManager", "VarManagerPool", "Variable"), "gevar.var"),
