@@ -36,6 +36,21 @@ static void test_whole_pages(void) {
     CHECK_EQ(aclrtMemset(plus(huge, 3 * MIB), 2 * MIB, 1, 2 * MIB), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
 }
 
+/* Neighbours in address space on different devices are no one range. */
+static void test_devices_are_apart(void) {
+    void *first = NULL, *second = NULL;
+    start("profile", "card", NULL);
+    OK(aclrtSetDevice(0));
+    OK(aclrtSetDevice(1));
+    OK(aclrtMallocAlign32(&second, 2 * MIB, ACL_MEM_MALLOC_HUGE_ONLY));
+    OK(aclrtSetDevice(0));
+    OK(aclrtMallocAlign32(&first, 2 * MIB, ACL_MEM_MALLOC_HUGE_ONLY));
+    void *low = first < second ? first : second;
+    CHECK(plus(low, 2 * MIB) == (first < second ? second : first));
+    OK(aclrtMemset(low, 2 * MIB, 1, 2 * MIB));
+    CHECK_EQ(aclrtMemset(low, 2 * MIB + 1, 1, 2 * MIB + 1), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+}
+
 static void test_free_memory(void) {
     void *small = NULL, *large = NULL;
     start("profile", "card", NULL);
@@ -125,6 +140,7 @@ static void test_host_block_by_device_free(void) {
 int main(void) {
     test_freed_blocks_answer();
     test_whole_pages();
+    test_devices_are_apart();
     test_free_memory();
     test_small_blocks();
     test_kept_memory_is_no_loss();
