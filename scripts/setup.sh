@@ -21,7 +21,7 @@ say() {
 
 find_python() {
     local candidate
-    for candidate in ${PYTHON:-} python3 python3.13 python3.12 python3.11 python3.14 python; do
+    for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.14 python}; do
         if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             command -v "$candidate"
             return
@@ -32,7 +32,7 @@ find_python() {
 
 check_machine() {
     HOST_PYTHON=$(find_python) ||
-        fail "Python 3.11 or newer is missing ($(python3 --version 2>/dev/null || echo 'no python3 found')); install it or set PYTHON=/path/to/python3"
+        fail "Python 3.11 or newer is missing ($("${PYTHON:-python3}" --version 2>/dev/null || echo "no ${PYTHON:-python3} found")); install it or set PYTHON=/path/to/python3"
     "$HOST_PYTHON" -c 'import venv, ensurepip' 2>/dev/null ||
         fail "the venv module of $HOST_PYTHON is missing; install it (Debian: apt install python3-venv)"
     command -v "${CC:-cc}" >/dev/null 2>&1 ||

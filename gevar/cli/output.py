@@ -64,8 +64,12 @@ def printable(text: str) -> str:
 
 
 def show_log(debug: bool) -> None:
-    """Send the log to stderr: warnings always, everything with `debug`."""
+    """Send the log to stderr: warnings of gevar, everything with `debug`.
+
+    The binding's own warning, that no card was found, is left out: the banner says which library serves.
+    """
     logging.basicConfig(format="%(name)s: %(message)s", level=logging.DEBUG if debug else logging.WARNING)
+    logging.getLogger("acl_shim").setLevel(logging.NOTSET if debug else logging.ERROR)
 
 
 def shape_text(shape: Sequence[int]) -> str:
