@@ -43,8 +43,9 @@ check_machine() {
         fail "the Python headers are missing (no $include/Python.h); install them (Debian: apt install python3-dev)"
 }
 
+# digest PATH…: one number for the environment's Python and the content of these files and folders.
 digest() {
-    "$HOST_PYTHON" - "$@" <<'PY'
+    "$PY" - "$@" <<'PY'
 import hashlib, pathlib, sys
 digest = hashlib.sha256(sys.version.encode())
 for name in sys.argv[1:]:
