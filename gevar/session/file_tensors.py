@@ -18,14 +18,17 @@ from gevar.om.node import CONSTANT, CONSTANTOP, VARIABLE, OmNode
 from gevar.types import TensorDesc
 from gevar.types.tensor_sizes import calc_tensor_mem_size
 from gevar.var import VarOp
-from gevar.var.var_op import AttrValue
+from gevar.var.var_op import REF_VAR_SRC_VAR_NAME, AttrValue
 from gevar.weights import FileRegion
 
 ModelSource = str | PathLike[str] | bytes | bytearray | memoryview
 """A model to load: the path of an OM file, or its bytes."""
 
-_VAR_OP_ATTRS: Final = ("location", "offset", "length", "storage_shape", "dtype", "size", "placement", "addr")
-"""Attributes of FileConstant and ConstPlaceHolder that the variable manager reads."""
+_VAR_OP_ATTRS: Final = (
+    *("location", "offset", "length", "storage_shape", "dtype", "size", "placement", "addr"),
+    REF_VAR_SRC_VAR_NAME,
+)
+"""Attributes of FileConstant, ConstPlaceHolder and reference nodes that the variable manager reads."""
 
 
 @dataclass(frozen=True, slots=True)

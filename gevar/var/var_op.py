@@ -13,6 +13,9 @@ CONSTANTOP: Final = "Constant"
 FILECONSTANT: Final = "FileConstant"
 CONSTPLACEHOLDER: Final = "ConstPlaceHolder"
 
+REF_VAR_SRC_VAR_NAME: Final = "ref_var_src_var_name"
+"""Attribute of an op or of its output 0: the variable that the node is a reference to."""
+
 AttrValue = int | str | tuple[int, ...]
 """Value of an op attribute; a data type is its `DataType` (a number), a list of integers a tuple."""
 
@@ -68,6 +71,18 @@ class VarOp:
         if not self.output_offsets:
             return None
         return self.output_offsets[0] - (self.output_desc[0].inner_offset if self.output_desc else 0)
+
+    @property
+    def ref_source(self) -> str | None:
+        """Name of the variable that this node is a reference to; None for a node that is none.
+
+        Source: GE source, base/graph/build/memory/var_mem_assign_util.cc, AssignMemory2HasRefAttrNode.
+        """
+        source = self.attrs.get(REF_VAR_SRC_VAR_NAME)
+        if source is None and self.output_desc:
+            attr = self.output_desc[0].attrs.get(REF_VAR_SRC_VAR_NAME)
+            source = None if attr is None else attr.s.decode(errors="replace")
+        return source if isinstance(source, str) and source else None
 
     @property
     def file_slice(self) -> tuple[str, int, int] | None:

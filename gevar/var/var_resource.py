@@ -8,7 +8,6 @@ Source: GE source, base/graph/manager/graph_var_manager.cc, VarResource.
 """
 
 import difflib
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -23,38 +22,11 @@ from gevar.var.mem_resource import MemResource
 from gevar.var.memory_config import MemoryConfig
 from gevar.var.var_block import VarBlock, VarRecord
 from gevar.var.var_key import VarKey
-from gevar.var.var_op import CONSTANTOP, CONSTPLACEHOLDER, VarOp
-from gevar.var.weight_index import ConstantIndex, ConstantProbe, FileConstantIndex
+from gevar.var.var_op import CONSTPLACEHOLDER, VarOp
+from gevar.var.var_request import VarRequest
+from gevar.var.weight_index import ConstantIndex, FileConstantIndex
 
 _CLOSE_NAMES_LIMIT: Final = 1000  # names of a similar length that a misspelt one is compared with
-
-
-@dataclass(frozen=True, slots=True)
-class VarRequest:
-    """A variable that somebody wants to register.
-
-    Attributes
-    ----------
-    key : VarKey
-        Its key.
-    desc : TensorDesc
-        Its description.
-    mem_type : MemType
-        Kind of memory it is wanted in.
-    op : VarOp or None
-        Its node.
-    probe : ConstantProbe or None
-        Its weight, for a constant that may share by content.
-    file_slice : tuple or None
-        Path, offset and length in bytes of its weight, for a file constant that may share by place.
-    """
-
-    key: VarKey
-    desc: TensorDesc
-    mem_type: MemType
-    op: VarOp | None
-    probe: ConstantProbe | None
-    file_slice: tuple[str, int, int] | None
 
 
 class VarResource:
@@ -173,8 +145,8 @@ class VarResource:
             The size is negative, the variable is there and smaller or of another kind of memory, the node has no
             output offset, or a place holder is not as it should be (status PARAM_INVALID).
         AddressError
-            The place overlaps another variable (status PARAM_INVALID), but for one that starts there and has the same
-            data: an equal weight, or a variable that this one refers to.
+            The place overlaps another variable (status PARAM_INVALID), but for one that starts there and is an equal
+            weight, or what this one is a reference to, or the reverse.
         """
         key, desc = request.key, request.desc
         if desc.size < 0:
@@ -187,22 +159,29 @@ class VarResource:
         offset = self._restored_offset(request, config)
         is_hbm = request.mem_type == MemType.RT_MEMORY_HBM
         addr = LogicAddr(offset + config.var_mem_logic_base if is_hbm else offset)
-        block = self._block_at(request, addr)
-        if block is None:
-            block = self._add_block(request, addr, status=PARAM_INVALID)
+        block = self._compiled_block(request, addr) or self._add_block(request, addr, status=PARAM_INVALID)
         return self._point(request, block, offset)
 
-    def _block_at(self, request: VarRequest, logic_addr: LogicAddr) -> VarBlock | None:
-        """The block at an address that a restored variable shares, as compiled: an equal weight, a reference."""
+    def _compiled_block(self, request: VarRequest, logic_addr: LogicAddr) -> VarBlock | None:
+        """The block at an address that a restored variable shares, since its model was compiled so.
+
+        That is a block with an equal weight, or one for the same variable: itself, or another reference to it.
+        """
         block = self.blocks.exact(logic_addr)
         if block is None or request.desc.size > block.size_bytes or request.mem_type != block.mem_type:
             return None
-        if request.probe is not None:
-            equal = self.constants.find(request.probe, request.desc.size, request.mem_type)
-            return block if equal is block else None
+        if request.probe is not None and self.constants.holds(request.probe, block):
+            return block
+        if request.file_slice is not None and self.file_constants.holds(request.file_slice, block):
+            return block
         owner = self.records.get(block.key)
-        of_constant = owner is not None and owner.op is not None and owner.op.op_type == CONSTANTOP
-        return None if of_constant else block
+        same = self._stands_for(request.key, request.op) == self._stands_for(block.key, owner.op if owner else None)
+        return block if same else None
+
+    def _stands_for(self, key: VarKey, op: VarOp | None) -> str:
+        """The variable that a node stands for: what it is a reference to, else itself."""
+        source = None if op is None else op.ref_source
+        return key.name if source is None else self.batch_names.get(source, source)
 
     def _restored_offset(self, request: VarRequest, config: MemoryConfig) -> int:
         """Distance of a restored variable from the logic base, as its node has it."""

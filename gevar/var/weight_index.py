@@ -94,6 +94,7 @@ class ConstantIndex:
     def __init__(self, digest: Callable[[Bytes], bytes] = xxhash.xxh3_128_digest) -> None:
         self._digest = digest
         self._contents: dict[tuple[MemType, tuple[int, int, bytes]], list[Content]] = {}
+        self._by_block: dict[VarBlock, Content] = {}
 
     def probe(self, op: VarOp | None) -> ConstantProbe | None:
         """Return what to look a constant up with; None for an op that never shares by content.
@@ -121,13 +122,17 @@ class ConstantIndex:
     def add(self, probe: ConstantProbe, block: VarBlock) -> None:
         """Record that a block holds these bytes. They are kept, not copied."""
         contents = self._contents.setdefault((block.mem_type, probe.key), [])
-        for content in contents:
-            if probe.equals(content):
-                content.blocks.add(block)
-                return
-        content = Content(probe.value)
+        content = next((known for known in contents if probe.equals(known)), None)
+        if content is None:
+            content = Content(probe.value)
+            contents.append(content)
         content.blocks.add(block)
-        contents.append(content)
+        self._by_block[block] = content
+
+    def holds(self, probe: ConstantProbe, block: VarBlock) -> bool:
+        """Tell whether a block was made to hold these bytes."""
+        content = self._by_block.get(block)
+        return content is not None and probe.equals(content)
 
 
 class FileConstantIndex:
@@ -135,6 +140,7 @@ class FileConstantIndex:
 
     def __init__(self) -> None:
         self._blocks: dict[tuple[MemType, str, int, int], SharedBlocks] = {}
+        self._slices: dict[VarBlock, tuple[str, int, int]] = {}
 
     def find(self, file_slice: tuple[str, int, int], size_bytes: int, mem_type: MemType) -> VarBlock | None:
         """Return the oldest block with this slice, this capacity and this kind of memory."""
@@ -144,3 +150,8 @@ class FileConstantIndex:
     def add(self, file_slice: tuple[str, int, int], block: VarBlock) -> None:
         """Record that a block holds this slice."""
         self._blocks.setdefault((block.mem_type, *file_slice), SharedBlocks()).add(block)
+        self._slices[block] = file_slice
+
+    def holds(self, file_slice: tuple[str, int, int], block: VarBlock) -> bool:
+        """Tell whether a block was made to hold this slice."""
+        return self._slices.get(block) == file_slice

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gevar.proto import ge_ir
 from gevar.types import DataType, TensorDesc
 from gevar.var import VarOp
 from tests.helpers.var_memory import file_constant, make_desc, with_inner_offset
@@ -50,6 +51,22 @@ def test_file_slice() -> None:
 )
 def test_ops_without_a_file_slice(op: VarOp) -> None:
     assert op.file_slice is None
+
+
+@pytest.mark.parametrize(
+    ("op", "source"),
+    [
+        (VarOp("r", "Variable"), None),
+        (VarOp("r", "Variable", (make_desc(4),)), None),
+        (VarOp("r", "Variable", attrs={"ref_var_src_var_name": "v"}), "v"),
+        (VarOp("r", "Variable", attrs={"ref_var_src_var_name": ""}), None),
+        (VarOp("r", "Variable", attrs={"ref_var_src_var_name": 5}), None),
+        (VarOp("r", "Variable", (make_desc(4).replace(attrs={"ref_var_src_var_name": ge_ir.AttrDef(s=b"v")}),)), "v"),
+        (VarOp("r", "Variable", (make_desc(4).replace(attrs={"ref_var_src_var_name": ge_ir.AttrDef(i=5)}),)), None),
+    ],
+)
+def test_ref_source(op: VarOp, source: str | None) -> None:
+    assert op.ref_source == source
 
 
 def test_attributes_of_the_wrong_type_are_refused() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from gevar.errors import AddressError, VariableError
+from gevar.proto import ge_ir
 from gevar.status import PARAM_INVALID
 from gevar.types import DataType, Format, LogicAddr, MemType, TensorDesc
 from gevar.var import VarManager, VarOp
@@ -138,17 +139,45 @@ def test_guards_may_be_closer_than_in_ge_but_data_never_overlaps(vm: VarManager)
     vm.restore_var_mem("a", _at(0), DESC)
     assert vm.restore_var_mem("b", _at(64), DESC) == BASE + 64
     _refused(vm, "c", _at(127), DESC, "64 B of variable c_2_0 would overlap b_2_0")
-    _refused(vm, "c", _at(0), DESC.replace(size=65), "would overlap a_2_0")
+    _refused(vm, "c", _at(0), DESC, "would overlap a_2_0")
     vm.assign_var_mem("d", None, DESC)
     assert vm.get_var_addr("d", DESC) == BASE + 2048
     _refused(vm, "e", _at(2048 - 1), DESC, "would overlap d_2_0")
 
 
+def _reference(offset: int, source: str) -> VarOp:
+    return VarOp("ref", "Variable", (), (BASE + offset,), attrs={"ref_var_src_var_name": source})
+
+
 def test_a_reference_shares_the_block_of_the_variable_it_stands_for(vm: VarManager) -> None:
     addr = vm.restore_var_mem("v", _at(512), DESC)
-    assert vm.restore_var_mem("v_ref", _at(512), DESC.replace(size=32)) == addr
-    assert vm.get_var_memory_addr(addr) == vm["v_ref"].dev_addr()
+    assert vm.restore_var_mem("ref", _reference(512, "v"), DESC.replace(size=32)) == addr
+    assert vm.get_var_memory_addr(addr) == vm["ref"].dev_addr()
+    _refused(vm, "large", _reference(512, "v"), DESC.replace(size=65), "would overlap v_2_0")
+    _refused(vm, "other", _reference(512, "w"), DESC, "would overlap v_2_0")
+    _refused(vm, "inside", _reference(520, "v"), DESC.replace(size=4), "would overlap v_2_0")
     vm.check()
+
+
+def test_references_may_come_before_their_variable(vm: VarManager) -> None:
+    addr = vm.restore_var_mem("ref1", _reference(512, "v"), DESC)
+    assert vm.restore_var_mem("ref2", _reference(512, "v"), DESC) == addr
+    assert vm.restore_var_mem("v", _at(512), DESC) == addr
+    assert vm["v"].dev_addr() == vm["ref1"].dev_addr() == vm["ref2"].dev_addr()
+    _refused(vm, "other", _at(512), DESC, "would overlap ref1_2_0")
+
+
+def test_a_reference_may_be_named_by_the_output(vm: VarManager) -> None:
+    vm.set_batch_variables_key_name("v_batch", "v")
+    addr = vm.restore_var_mem("v", _at(512), DESC)
+    marked = DESC.replace(attrs={"ref_var_src_var_name": ge_ir.AttrDef(s=b"v_batch")})
+    assert vm.restore_var_mem("ref", VarOp("ref", "Variable", (marked,), (addr,)), marked) == addr
+
+
+def test_equal_file_constants_share_a_block_and_others_do_not(vm: VarManager) -> None:
+    addr = vm.restore_var_mem("f", _at(512, file_constant("f", "/w", 0, 64)), DESC)
+    assert vm.restore_var_mem("g", _at(512, file_constant("g", "/w", 0, 64)), DESC) == addr
+    _refused(vm, "h", _at(512, file_constant("h", "/w", 64, 64)), DESC, "would overlap f_2_0")
 
 
 def test_equal_weights_share_a_block_and_others_do_not(vm: VarManager) -> None:
@@ -160,3 +189,12 @@ def test_equal_weights_share_a_block_and_others_do_not(vm: VarManager) -> None:
     _refused(vm, "variable", _at(0), DESC, "would overlap one_2_0")
     vm.restore_var_mem("variable", _at(4096), DESC)
     _refused(vm, "two", _at(4096, one), DESC, "would overlap variable_2_0")
+
+
+def test_equal_weights_at_two_places_are_each_shared_in_place(vm: VarManager) -> None:
+    """Two models, each compiled with a copy of the weight and a twin beside it."""
+    for name, offset in (("one", 0), ("two", 4096)):
+        weight = b"12345678" * 8
+        addr = vm.restore_var_mem(name, _at(offset, constant(name, weight, DESC)), DESC)
+        assert vm.restore_var_mem(f"{name}_twin", _at(offset, constant(name, weight, DESC)), DESC) == addr
+    vm.check()

@@ -144,3 +144,19 @@ def test_file_constants_share_by_path_offset_and_length() -> None:
     for other in (("/w/b", 0, 64), ("/w/a", 1, 64), ("/w/a", 0, 32)):
         assert index.find(other, 1, HBM) is None
     assert index.find(("/w/a", 0, 64), 64, MemType.RT_MEMORY_RDMA_HBM) is None
+
+
+def test_what_a_block_holds_is_known_also_when_an_older_block_is_preferred() -> None:
+    constants, files = ConstantIndex(), FileConstantIndex()
+    first, second = _block(0, 8), _block(1, 8)
+    for block in (first, second):
+        constants.add(_probe(constants, b"12345678"), block)
+        files.add(("/w", 0, 8), block)
+    for block in (first, second):
+        assert constants.holds(_probe(constants, b"12345678"), block)
+        assert not constants.holds(_probe(constants, b"12345679"), block)
+        assert files.holds(("/w", 0, 8), block)
+        assert not files.holds(("/w", 0, 9), block)
+    assert constants.find(_probe(constants, b"12345678"), 8, HBM) is first
+    assert not constants.holds(_probe(constants, b"12345678"), _block(2, 8))
+    assert not files.holds(("/w", 0, 8), _block(2, 8))
