@@ -44,11 +44,11 @@ def test_an_unknown_name_is_answered_with_names_that_look_alike(vm: VarManager) 
     vm.assign_var_mem("weights", None, DESC)
     vm.assign_var_mem("bias", None, DESC)
     with pytest.raises(VariableError, match="no variable of this name") as caught:
-        vm.get_var_addr("weigth", DESC)
+        vm.get_var_addr("weightz", DESC)
     assert caught.value.status == INTERNAL_ERROR
     assert caught.value.close == ("weight", "weights")
     with pytest.raises(VariableError) as caught:
-        vm.get_cur_var_desc("bais")
+        vm.get_cur_var_desc("biass")
     assert (caught.value.status, caught.value.close) == (FAILED, ("bias",))
     with pytest.raises(VariableError) as caught:
         vm["completely different"]
