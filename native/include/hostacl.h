@@ -23,7 +23,7 @@ HOSTACL_API const char *hostacl_version(void);
 /* Text of the last refusal by a hostacl call on this thread, "" when there was none; valid until the next refusal. */
 HOSTACL_API const char *hostacl_error(void);
 
-/* Sets one option. Allowed while no device is set, no context made and nothing allocated, else 148051. The same keys
+/* Sets one option. Allowed while no device is set, no context made and nothing allocated or reserved, else 148051. The same keys
  * are read from the environment as HOSTACL_<KEY> in capitals at the first call of the library and at hostacl_reset.
  *   devices        number of devices, 1 to 64 (2)
  *   soc_name       product, e.g. Ascend910B1 (the default); decides padding, 1 GiB pages, memory type and pool sizes
@@ -33,6 +33,9 @@ HOSTACL_API const char *hostacl_error(void);
  *   pages_1g       number of 1 GiB pages per device, or none: the driver lacks the feature
  *   profile        strict (default) or card
  *   first_address  lowest device address; then nothing is reserved and reading a device address need not fault
+ *   mode           isolated (default) or unified: memory is also mapped at its device address, so that host code which
+ *                  plays a kernel can use device pointers; vm.max_map_count then limits blocks and mappings
+ *   hugetlb        1: pools of 2 MiB and 1 GiB pages consist of huge pages of the host where it has them (0)
  * Numbers are decimal or 0x hexadecimal; sizes may end in K, M, G or T (powers of 1024). */
 HOSTACL_API int hostacl_configure(const char *key, const char *value);
 
@@ -69,6 +72,11 @@ typedef struct {
     uint64_t devices_set; /* devices with a set count above 0 */
     uint32_t device_count;
     hostacl_device_live_t devices[HOSTACL_MAX_DEVICES];
+    uint64_t reservations;   /* reserved ranges of device address */
+    uint64_t reserved_bytes; /* their bytes */
+    uint64_t handles;        /* physical memory handles, those held by mappings only included */
+    uint64_t handle_bytes;   /* bytes of their pages */
+    uint64_t mappings;       /* mappings of handles into reserved ranges */
 } hostacl_live_t;
 
 HOSTACL_API int hostacl_live(hostacl_live_t *out);

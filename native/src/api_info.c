@@ -5,7 +5,9 @@
 #include "entry.h"
 #include "errors.h"
 #include "host_blocks.h"
+#include "host_memory.h"
 #include "pagetable.h"
+#include "reserve.h"
 #include "runtime.h"
 #include "table.h"
 #include "vspace.h"
@@ -69,19 +71,31 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
     return code;
 }
 
-/* What is at addr; false when it is a device address that belongs to nothing. The 1 GiB class shows as 2 MiB pages. */
-static bool describe(uint64_t addr, aclrtPtrAttributes *attributes_out) {
-    *attributes_out = (aclrtPtrAttributes){.pageSize = (uint32_t)page_class_bytes(PAGE_4K)};
-    const struct region *region = pagetable_at(addr);
+/* Memory of a device, or of the host; null: a range into which nothing was ever mapped, which shows as host memory. */
+static void show_owner(aclrtPtrAttributes *out, const struct device *device, enum page_class cls) {
+    bool on_device = device && device != host_memory();
+    out->location.type = on_device ? ACL_MEM_LOCATION_TYPE_DEVICE : ACL_MEM_LOCATION_TYPE_HOST;
+    out->location.id = on_device ? (uint32_t)device->id : 0;
+    if (on_device && cls != PAGE_4K)
+        out->pageSize = (uint32_t)page_class_bytes(PAGE_2M);
+}
+
+/* What is at addr; false when it is a device address that belongs to nothing. The 1 GiB class shows as 2 MiB pages, a
+ * reserved range as a whole as what was mapped into it first. */
+static bool describe(uint64_t addr, aclrtPtrAttributes *out) {
+    *out = (aclrtPtrAttributes){.pageSize = (uint32_t)page_class_bytes(PAGE_4K)};
+    const struct reservation *reservation = reservation_at(addr);
+    const struct region *region = reservation ? NULL : pagetable_at(addr);
+    if (reservation) {
+        show_owner(out, reservation->device, PAGE_2M);
+        return true;
+    }
     if (region) {
-        attributes_out->location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-        attributes_out->location.id = (uint32_t)region->device->id;
-        if (region->pages->cls != PAGE_4K)
-            attributes_out->pageSize = (uint32_t)page_class_bytes(PAGE_2M);
+        show_owner(out, region->device, region->pages->cls);
         return true;
     }
     bool pinned = host_block_holds(addr);
-    attributes_out->location.type = pinned ? ACL_MEM_LOCATION_TYPE_HOST : ACL_MEM_LOCATION_TYPE_UNREGISTERED;
+    out->location.type = pinned ? ACL_MEM_LOCATION_TYPE_HOST : ACL_MEM_LOCATION_TYPE_UNREGISTERED;
     return !vspace_holds(addr);
 }
 

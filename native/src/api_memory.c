@@ -96,11 +96,7 @@ static int take_block(void **out, const struct block_request *request) {
         return ACL_SUCCESS;
     }
     *out = NULL;
-    const struct page_pool *pool = &device_at(id)->phys.pools[request->cls];
-    return error_raise(ERROR_MEMORY, ACL_ERROR_RT_MEMORY_ALLOCATION,
-                       "%llu bytes do not fit: device %d has %llu of %llu pages of %s free",
-                       (unsigned long long)request->asked, id, (unsigned long long)pool->free,
-                       (unsigned long long)pool->total, page_class_name(request->cls));
+    return device_raise_short(device_at(id), request->cls, request->asked, request->rounded);
 }
 
 /* Everything after the null and size checks. */

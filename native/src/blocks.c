@@ -53,14 +53,11 @@ static bool place_somewhere(struct device *device, const struct block_request *r
            (request->fall_back && request->cls != PAGE_4K && place(device, request, PAGE_4K, block));
 }
 
-/* Tries to place the block, again after the driver gave up what it keeps; the device may close meanwhile. */
+/* Tries to place the block, again after the driver gave up what it keeps. */
 static bool place_or_trim(struct device *device, const struct block_request *request, struct block *block) {
     if (place_somewhere(device, request, block))
         return true;
-    device_hold(device);
-    bool again = driver_heap_trim(device) && !device->closing && place_somewhere(device, request, block);
-    device_release(device);
-    return again;
+    return device_make_room(device) && place_somewhere(device, request, block);
 }
 
 bool block_malloc(struct device *device, const struct block_request *request, uint64_t *addr) {
@@ -99,9 +96,14 @@ static void free_own(struct block *block) {
     device_release(device);
 }
 
+const struct block *block_at(uint64_t addr) {
+    const struct block *block = (const struct block *)range_tree_at(&blocks, addr);
+    return block && !block->closing && !block->chunk->region.device->closing ? block : NULL;
+}
+
 bool block_free(uint64_t addr) {
-    struct block *block = (struct block *)range_tree_floor(&blocks, addr);
-    if (!block || block->range.start != addr || block->closing || block->chunk->region.device->closing)
+    struct block *block = (struct block *)block_at(addr);
+    if (!block || block->range.start != addr)
         return false;
     if (block->chunk->heap) {
         driver_heap_give(block->chunk, addr, block->range.len);

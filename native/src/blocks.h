@@ -29,6 +29,9 @@ bool block_malloc(struct device *device, const struct block_request *request, ui
 /* Frees the block that starts at addr; false when there is none. Waits for copies that use it. */
 bool block_free(uint64_t addr);
 
+/* The live block that holds addr, or null. */
+const struct block *block_at(uint64_t addr);
+
 /* The live block that starts at or above addr, or null; for walks over all blocks. */
 const struct block *block_from(uint64_t addr);
 

@@ -3,6 +3,7 @@
 #define HOSTACL_CHUNK_H
 
 #include "pagetable.h"
+#include "vspace.h"
 
 struct device;
 struct driver_heap;
@@ -19,15 +20,16 @@ struct chunk {
 
 /* How a chunk is made. */
 struct chunk_plan {
-    enum page_class cls;  /* pages behind it */
-    uint64_t bytes;       /* whole pages */
-    uint64_t limit;       /* bytes that may be touched */
-    uint64_t align;       /* of the address */
-    uint64_t gap;         /* addresses behind it that stay unused */
-    bool fresh_addresses; /* prefer addresses not used before */
+    enum page_class cls;       /* pages behind it */
+    enum vspace_window window; /* where its addresses come from */
+    uint64_t bytes;            /* whole pages */
+    uint64_t limit;            /* bytes that may be touched */
+    uint64_t align;            /* of the address */
+    uint64_t gap;              /* addresses behind it that stay unused */
+    bool fresh_addresses;      /* prefer addresses not used before */
 };
 
-/* Makes a chunk; null when the pages or the addresses are short. */
+/* Makes a chunk; null when the pages or the addresses are short. May give the table lock up. */
 struct chunk *chunk_make(struct device *device, const struct chunk_plan *plan);
 
 /* Takes a chunk away: addresses at once, pages when the host's kernel has the bytes back. Gives the table lock up while

@@ -18,10 +18,14 @@
 
 /* Longer family names come before their prefixes. Sources: platform configuration of the products. */
 static const struct product products[] = {
-    {"Ascend910_9363", 32, true, true, 32 * GIB},  {"Ascend910_93", 32, true, true, 64 * GIB},
-    {"Ascend910B4", 32, true, true, 32 * GIB},     {"Ascend910B", 32, true, true, 64 * GIB},
-    {"Ascend910", 32, false, true, 32 * GIB},      {"Ascend950", 0, true, true, 128 * GIB},
-    {"Ascend310P", 32, false, false, 24000000000}, {"Ascend310B", 32, false, false, 32 * GIB},
+    {.family = "Ascend910_9363", .padding = 32, .giant_pages = true, .fabric = true, .hbm = true, .capacity = 32 * GIB},
+    {.family = "Ascend910_93", .padding = 32, .giant_pages = true, .fabric = true, .hbm = true, .capacity = 64 * GIB},
+    {.family = "Ascend910B4", .padding = 32, .giant_pages = true, .hbm = true, .capacity = 32 * GIB},
+    {.family = "Ascend910B", .padding = 32, .giant_pages = true, .hbm = true, .capacity = 64 * GIB},
+    {.family = "Ascend910", .padding = 32, .hbm = true, .capacity = 32 * GIB},
+    {.family = "Ascend950", .giant_pages = true, .driver_v3 = true, .fabric = true, .hbm = true, .capacity = 128 * GIB},
+    {.family = "Ascend310P", .padding = 32, .capacity = 24000000000},
+    {.family = "Ascend310B", .padding = 32, .capacity = 32 * GIB},
 };
 
 static const struct profile profiles[] = {
@@ -30,6 +34,8 @@ static const struct profile profiles[] = {
      .whole_pages = true,
      .driver_heap = true,
      .free_takes_host = true,
+     .front_maps = true,
+     .open_peers = true,
      .driver_bytes = {[PAGE_4K] = 4 * MIB, [PAGE_2M] = 28 * MIB}},
 };
 
@@ -149,6 +155,20 @@ static bool set_first_address(struct config *config, const char *value, struct c
     return true;
 }
 
+static bool set_hugetlb(struct config *config, const char *value, struct complaint *complaint) {
+    if (strcmp(value, "0") && strcmp(value, "1"))
+        return complain(complaint, "hugetlb: \"%s\" is neither 0 nor 1", value);
+    config->hugetlb = !strcmp(value, "1");
+    return true;
+}
+
+static bool set_mode(struct config *config, const char *value, struct complaint *complaint) {
+    if (strcmp(value, "isolated") && strcmp(value, "unified"))
+        return complain(complaint, "mode: \"%s\" is neither isolated nor unified", value);
+    config->unified = !strcmp(value, "unified");
+    return true;
+}
+
 static const struct option {
     const char *key;                                                     /* as hostacl_configure takes it */
     const char *variable;                                                /* the same in the environment */
@@ -158,6 +178,7 @@ static const struct option {
     {"capacity", "HOSTACL_CAPACITY", set_capacity}, {"pages_4k", "HOSTACL_PAGES_4K", set_pages_4k},
     {"pages_2m", "HOSTACL_PAGES_2M", set_pages_2m}, {"pages_1g", "HOSTACL_PAGES_1G", set_pages_1g},
     {"profile", "HOSTACL_PROFILE", set_profile},    {"first_address", "HOSTACL_FIRST_ADDRESS", set_first_address},
+    {"hugetlb", "HOSTACL_HUGETLB", set_hugetlb},    {"mode", "HOSTACL_MODE", set_mode},
 };
 
 void config_defaults(struct config *config) {
@@ -210,6 +231,8 @@ static bool check(const struct config *config, struct complaint *complaint) {
     if (sum > (config->capacity ? config->capacity : MAX_CAPACITY))
         return complain(complaint, "the pools need %llu bytes, the capacity is %llu bytes", (unsigned long long)sum,
                         (unsigned long long)(config->capacity ? config->capacity : MAX_CAPACITY));
+    if (config->unified && config->first_address_given)
+        return complain(complaint, "mode: unified maps memory at its device address and cannot go with first_address");
     if (!sum)
         return complain(complaint, "all pools are empty; give at least one page");
     return true;
@@ -227,7 +250,7 @@ bool config_set(struct config *config, const char *key, const char *value, struc
     }
     return complain(complaint,
                     "\"%.40s\" is no option; options are devices, soc_name, capacity, pages_4k, pages_2m, pages_1g, "
-                    "profile, first_address",
+                    "profile, first_address, hugetlb, mode",
                     key);
 }
 

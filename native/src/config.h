@@ -25,6 +25,8 @@ struct product {
     const char *family; /* the soc name starts with this */
     uint32_t padding;   /* bytes aclrtMalloc adds to a size */
     bool giant_pages;   /* the chip has 1 GiB pages */
+    bool driver_v3;     /* newer generation of the driver: other codes for unaligned sizes and addresses */
+    bool fabric;        /* handles can be shared across machines */
     bool hbm;           /* device memory is HBM, else DDR */
     uint64_t capacity;  /* bytes of memory per device */
 };
@@ -35,6 +37,8 @@ struct profile {
     bool whole_pages;                    /* ranges are checked by page, else by the size asked for */
     bool driver_heap;                    /* freed blocks stay with the driver and answer for a while */
     bool free_takes_host;                /* aclrtFree accepts pinned host memory */
+    bool front_maps;                     /* aclrtMapMem maps the front of a handle that is larger than asked for */
+    bool open_peers;                     /* copies between devices need no peer access */
     uint64_t driver_bytes[PAGE_CLASSES]; /* memory the driver keeps for itself on an open device */
 };
 
@@ -49,6 +53,8 @@ struct config {
     bool giant_pages_off;              /* pages_1g is "none": the driver lacks 1 GiB pages */
     uint64_t first_address;            /* lowest device address when given */
     bool first_address_given;          /* a test chose the addresses */
+    bool hugetlb;                      /* 2 MiB and 1 GiB pools consist of huge pages of the host where it has them */
+    bool unified;                      /* memory is also mapped at its device address */
 };
 
 /* Pages of one device as the options make them. */

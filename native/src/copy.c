@@ -77,11 +77,10 @@ static void consume(struct walk *walk, uint64_t len) {
 
 /* Fills untouched pages from host memory; false when the host cannot give the pages. */
 static bool write_fresh(const struct segment *to, const char *from, uint64_t len) {
-    const struct phys *phys = &to->device->phys;
-    off_t place = to->bytes - phys->window;
+    struct file_place place = phys_file_place(to->phys, (uint64_t)(to->bytes - to->phys->window));
     uint64_t done = 0;
     while (done < len) {
-        ssize_t written = pwrite(phys->fd, from + done, len - done, place + (off_t)done);
+        ssize_t written = pwrite(place.fd, from + done, len - done, (off_t)(place.at + done));
         if (written <= 0)
             return false;
         done += (uint64_t)written;
@@ -91,13 +90,13 @@ static bool write_fresh(const struct segment *to, const char *from, uint64_t len
 
 /* Moves len bytes between two pieces; false when the host is out of memory. */
 static bool move(const struct segment *to, const struct segment *from, uint64_t len) {
-    if (from->fresh && !(to->device && to->fresh))
+    if (from->fresh && !(to->phys && to->fresh))
         memset(to->bytes, 0, len);
     else if (from->fresh)
         return true;
-    else if (to->device && to->fresh && !from->device)
+    else if (to->phys && to->fresh && !from->phys)
         return write_fresh(to, from->bytes, len);
-    else if (to->device && from->device)
+    else if (to->phys && from->phys)
         memmove(to->bytes, from->bytes, len);
     else
         memcpy(to->bytes, from->bytes, len);
@@ -131,7 +130,8 @@ static void run_fill(struct walk *to, uint8_t value, uint64_t count) {
 }
 
 /* Describes one side of an access; false, with the refusal recorded, when a byte of it must not be touched. */
-static bool side_of(struct access_side *side, uint64_t addr, uint64_t len, const char *name) {
+static bool side_of(struct access_side *side, uint64_t addr, uint64_t len, enum access_effect effect) {
+    const char *name = effect == ACCESS_READS ? "source" : "destination";
     *side = (struct access_side){.addr = addr, .len = len};
     if (addr + len - 1 < addr) {
         error_raise(ERROR_DRIVER, ACL_ERROR_RT_DRV_INTERNAL_ERROR, "%s 0x%llx + %llu bytes passes 2^64", name,
@@ -140,9 +140,9 @@ static bool side_of(struct access_side *side, uint64_t addr, uint64_t len, const
     }
     if (!vspace_holds(addr))
         return true;
-    if (!pagetable_covers(addr, len)) {
+    if (!pagetable_covers(addr, len, effect)) {
         error_raise(ERROR_DRIVER, ACL_ERROR_RT_DRV_INTERNAL_ERROR,
-                    "%s 0x%llx + %llu bytes is not all inside one live block of device memory", name,
+                    "%s 0x%llx + %llu bytes is not all inside live memory of one device", name,
                     (unsigned long long)addr, (unsigned long long)len);
         return false;
     }
@@ -160,7 +160,7 @@ int copy_bytes(uint64_t dst, uint64_t src, uint64_t count) {
     struct walk to, from;
     int code = ACL_SUCCESS;
     table_lock();
-    if (!side_of(&access.sides[0], dst, count, "destination") || !side_of(&access.sides[1], src, count, "source")) {
+    if (!side_of(&access.sides[0], dst, count, ACCESS_WRITES) || !side_of(&access.sides[1], src, count, ACCESS_READS)) {
         code = ACL_ERROR_RT_DRV_INTERNAL_ERROR;
     } else if (host_overlap(&access.sides[0], &access.sides[1])) {
         code = error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "source and destination overlap in host memory");
@@ -184,7 +184,7 @@ int fill_bytes(uint64_t dst, uint8_t value, uint64_t count) {
     struct walk to;
     int code = ACL_SUCCESS;
     table_lock();
-    if (!side_of(&access.sides[0], dst, count, "destination")) {
+    if (!side_of(&access.sides[0], dst, count, ACCESS_WRITES)) {
         code = ACL_ERROR_RT_DRV_INTERNAL_ERROR;
     } else {
         access_begin(&access);

@@ -9,9 +9,13 @@
 #include "device.h"
 
 #include "access.h"
+#include "acl/acl_base.h"
 #include "blocks.h"
 #include "context.h"
+#include "errors.h"
+#include "host_view.h"
 #include "hostacl.h"
+#include "physical.h"
 #include "runtime.h"
 #include "table.h"
 
@@ -42,7 +46,7 @@ bool device_open(struct device *device) {
     if (device->open)
         return true;
     struct pool_sizes sizes = config_pools(runtime_config());
-    if (!phys_open(&device->phys, &sizes))
+    if (!phys_open(&device->phys, &sizes, runtime_config()->hugetlb))
         return false;
     device->open = true;
     take_driver_memory(device);
@@ -59,9 +63,11 @@ static void return_driver_memory(struct device *device) {
 void device_close(struct device *device) {
     device->closing = true;
     device->set_count = 0;
+    device->peers = 0;
     context_end_device(device);
     while (device->busy || access_uses_device(device))
         table_wait();
+    physicals_drop_device(device);
     blocks_drop_device(device);
     return_driver_memory(device);
     struct phys old = device->phys;
@@ -72,6 +78,60 @@ void device_close(struct device *device) {
     device->open = false;
     device->closing = false;
     table_wake();
+}
+
+void device_close_if_idle(struct device *device) {
+    if (device->open && !device->closing && !device->set_count && !device->contexts && !device->handles)
+        device_close(device);
+}
+
+bool device_take_pages(struct device *device, enum page_class cls, uint64_t count, struct pages *pages) {
+    if (!phys_take(&device->phys, cls, count, pages))
+        return false;
+    if (!device->phys.pools[cls].huge)
+        return true;
+    device_hold(device);
+    table_unlock();
+    bool good = phys_commit(&device->phys, pages);
+    table_lock();
+    good = good && !device->closing;
+    if (!good)
+        device_give_pages(device, pages);
+    device_release(device);
+    return good;
+}
+
+void device_give_pages(struct device *device, struct pages *pages) {
+    if (phys_collect(&device->phys, pages)) {
+        device_hold(device);
+        table_unlock();
+        phys_punch(&device->phys, pages);
+        table_lock();
+        device_release(device);
+    }
+    phys_give(&device->phys, pages);
+}
+
+bool device_make_room(struct device *device) {
+    device_hold(device);
+    bool lingered = physicals_sweep(device);
+    bool trimmed = driver_heap_trim(device);
+    device_release(device);
+    return (lingered || trimmed) && !device->closing;
+}
+
+int device_raise_short(const struct device *device, enum page_class cls, uint64_t asked, uint64_t rounded) {
+    const struct page_pool *pool = &device->phys.pools[cls];
+    unsigned long long bytes = asked;
+    if (pool->free < (rounded + page_class_bytes(cls) - 1) / page_class_bytes(cls))
+        return error_raise(ERROR_MEMORY, ACL_ERROR_RT_MEMORY_ALLOCATION,
+                           "%llu bytes do not fit: device %d has %llu of %llu pages of %s free", bytes, device->id,
+                           (unsigned long long)pool->free, (unsigned long long)pool->total, page_class_name(cls));
+    if (host_view_full())
+        return host_view_raise_full();
+    return error_raise(ERROR_MEMORY, ACL_ERROR_RT_MEMORY_ALLOCATION, "%llu bytes do not fit: %s", bytes,
+                       pool->huge ? "the host has no free huge pages left (see HugePages_Free in /proc/meminfo)"
+                                  : "no device addresses or no host memory is left");
 }
 
 void device_hold(struct device *device) {

@@ -14,7 +14,9 @@ struct device {
     bool closing;                           /* being torn down: nothing new may start */
     uint32_t set_count;                     /* SetDevice calls not yet undone */
     uint32_t contexts;                      /* explicit contexts */
+    uint32_t handles;                       /* physical memory handles and imported blocks */
     uint32_t busy;                          /* calls that use the device while the table lock is free */
+    uint64_t peers;                         /* devices whose memory it may reach, one bit each */
     void *default_context;                  /* handle while set_count is above 0 */
     struct phys phys;                       /* page pools */
     struct pages driver_own[PAGE_CLASSES];  /* what the driver keeps for itself */
@@ -29,6 +31,24 @@ bool device_open(struct device *device);
 
 /* Tears the device down: contexts, blocks and memory are gone. Waits for copies; gives the table lock up meanwhile. */
 void device_close(struct device *device);
+
+/* Tears the device down when it is open, not set, and nobody holds anything of it. */
+void device_close_if_idle(struct device *device);
+
+/* Takes pages of the device and makes sure the host has them; gives the table lock up where the host must be asked.
+ * False when either is short or the device closes meanwhile; then nothing is taken. */
+bool device_take_pages(struct device *device, enum page_class cls, uint64_t count, struct pages *pages);
+
+/* Gives pages back, their bytes to the host's kernel first; gives the table lock up for that. */
+void device_give_pages(struct device *device, struct pages *pages);
+
+/* Gives up what the driver keeps for later, where that may make a failed request fit; true when there was something.
+ * The device may close meanwhile, then false. Gives the table lock up. */
+bool device_make_room(struct device *device);
+
+/* Records and returns the refusal of a request of asked bytes, rounded to so many, that pages of the class could not
+ * serve. */
+int device_raise_short(const struct device *device, enum page_class cls, uint64_t asked, uint64_t rounded);
 
 /* A call uses the device while it does not hold the table lock. */
 void device_hold(struct device *device);

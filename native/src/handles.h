@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-enum handle_kind { HANDLE_NONE, HANDLE_CONTEXT };
+enum handle_kind { HANDLE_NONE, HANDLE_CONTEXT, HANDLE_PHYSICAL };
 
 /* A new handle for the object; null when the table cannot grow. */
 void *handle_new(enum handle_kind kind, void *object);

@@ -10,7 +10,11 @@
 #include "device.h"
 #include "handles.h"
 #include "host_blocks.h"
+#include "host_memory.h"
 #include "hostacl.h"
+#include "mapping.h"
+#include "physical.h"
+#include "reserve.h"
 #include "runtime.h"
 #include "table.h"
 #include "vspace.h"
@@ -62,6 +66,11 @@ int hostacl_live(hostacl_live_t *out) {
     out->host_blocks = host_blocks_count();
     out->host_bytes = host_blocks_bytes();
     out->contexts = context_count();
+    out->reservations = reservations_count();
+    out->reserved_bytes = reservations_bytes();
+    out->handles = physicals_count();
+    out->handle_bytes = physicals_bytes();
+    out->mappings = mappings_count();
     out->device_count = runtime_config()->devices;
     for (uint32_t id = 0; id < out->device_count; id++) {
         describe_device(device_at((int32_t)id), &out->devices[id]);
@@ -80,6 +89,21 @@ static void list_blocks(struct text *text) {
     for (const struct host_block *block = host_block_from(0); block; block = host_block_from(block->range.start + 1))
         add(text, "host block 0x%llx: %llu bytes asked, %llu bytes\n", number(block->range.start), number(block->asked),
             number(block->range.len));
+}
+
+static void list_virtual_memory(struct text *text) {
+    size_t position = 0;
+    for (const struct reservation *range = reservations_first(); range; range = range->next)
+        add(text, "reserved range 0x%llx: %llu bytes, %llu mappings\n", number(range->start), number(range->len),
+            number(range->maps));
+    for (const struct physical *physical; (physical = physicals_next(&position));) {
+        add(text, "handle %p: %llu bytes in %s pages, %s %u, %u references\n", physical->handle,
+            number(physical->pages.bytes), page_class_name(physical->pages.cls),
+            physical->device == host_memory() ? "host, node" : "device", physical->location.id, physical->references);
+        for (const struct mapping *mapping = physical->mappings; mapping; mapping = mapping->next)
+            add(text, "mapping 0x%llx: %llu bytes of handle %p\n", number(mapping->region.range.start),
+                number(mapping->region.range.len), physical->handle);
+    }
 }
 
 static void list_contexts(struct text *text) {
@@ -107,13 +131,14 @@ int hostacl_live_report(char *buf, size_t len) {
     }
     table_lock();
     list_blocks(&text);
+    list_virtual_memory(&text);
     list_contexts(&text);
     table_unlock();
     return (int)text.used;
 }
 
 static void add_address_range(struct text *text) {
-    struct vspace_info info = vspace_info();
+    struct vspace_info info = vspace_info(VSPACE_DEVICE);
     add(text, "addresses: 0x%llx, %llu GiB, %s\n", number(info.first), number(info.bytes / GIB),
         info.usual      ? "reserved, the range of the card"
         : info.reserved ? "reserved, not the range of the card because that is taken"
@@ -143,8 +168,8 @@ int hostacl_info(char *buf, size_t len) {
         return (int)text.used;
     }
     table_lock();
-    add(&text, "profile: %s\nsoc_name: %s\nmode: isolated\ndevices: %u\n", runtime_config()->profile->name,
-        runtime_config()->soc_name, runtime_config()->devices);
+    add(&text, "profile: %s\nsoc_name: %s\nmode: %s\ndevices: %u\n", runtime_config()->profile->name,
+        runtime_config()->soc_name, runtime_config()->unified ? "unified" : "isolated", runtime_config()->devices);
     add_address_range(&text);
     add_devices(&text);
     table_unlock();

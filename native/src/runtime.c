@@ -19,7 +19,11 @@
 #include "device.h"
 #include "errors.h"
 #include "host_blocks.h"
+#include "host_memory.h"
 #include "init_state.h"
+#include "pagetable.h"
+#include "physical.h"
+#include "reserve.h"
 #include "table.h"
 #include "vspace.h"
 
@@ -72,16 +76,36 @@ const struct config *runtime_config(void) {
     return &config;
 }
 
+/* Whether anything is held that depends on the options. */
+static bool in_use(void) {
+    return device_any_open() || host_memory()->open || host_blocks_count() > 0 || reservations_count() > 0;
+}
+
+/* Ends whatever is held; devices and host blocks first, as only they can be waited for. */
+static void end_all(void) {
+    while (device_any_open() || host_blocks_count() > 0) {
+        device_close_all();
+        host_blocks_free_all();
+    }
+    physicals_drop_device(host_memory());
+    host_memory_close_if_idle();
+    reservations_drop_all();
+    pagetable_close();
+}
+
 int runtime_configure(const char *key, const char *value, struct complaint *complaint) {
     int code = ACL_SUCCESS;
     table_lock();
-    if (device_any_open() || host_blocks_count() > 0) {
-        snprintf(complaint->text, sizeof(complaint->text),
-                 "%.40s: a device is open or host memory is held; release them or call hostacl_reset first", key);
+    if (in_use()) {
+        snprintf(
+            complaint->text, sizeof(complaint->text),
+            "%.40s: a device is open, or host memory or addresses are held; release them or call hostacl_reset first",
+            key);
         code = ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED;
     } else if (!config_set(&config, key, value, complaint)) {
         code = ACL_ERROR_INVALID_PARAM;
     } else {
+        pagetable_close();
         vspace_close();
         vspace_open(&config);
     }
@@ -91,10 +115,7 @@ int runtime_configure(const char *key, const char *value, struct complaint *comp
 
 int runtime_reset(struct complaint *complaint) {
     table_lock();
-    while (device_any_open() || host_blocks_count() > 0) {
-        device_close_all();
-        host_blocks_free_all();
-    }
+    end_all();
     init_state_reset();
     error_reset();
     vspace_close();

@@ -76,6 +76,11 @@ __attribute__((unused)) static void check_nothing_alive(void) {
     CHECK_EQ(live.host_blocks, 0);
     CHECK_EQ(live.contexts, 0);
     CHECK_EQ(live.devices_set, 0);
+    CHECK_EQ(live.reservations, 0);
+    CHECK_EQ(live.reserved_bytes, 0);
+    CHECK_EQ(live.handles, 0);
+    CHECK_EQ(live.handle_bytes, 0);
+    CHECK_EQ(live.mappings, 0);
     for (uint32_t id = 0; id < live.device_count; id++) {
         CHECK_EQ(live.devices[id].pages_4k_used, 0);
         CHECK_EQ(live.devices[id].pages_2m_used, 0);

@@ -7,8 +7,8 @@ static struct phys phys;
 static void test_pools_are_apart(void) {
     struct pages taken[PAGE_CLASSES];
     struct pool_sizes sizes = {{256, 4, 1}};
-    CHECK(phys_open(&phys, &sizes));
-    CHECK_EQ(phys.bytes, MIB + 8 * MIB + GIB);
+    CHECK(phys_open(&phys, &sizes, false));
+    CHECK_EQ(phys.bytes, 2 * GIB);
     for (enum page_class cls = 0; cls < PAGE_CLASSES; cls++) {
         CHECK(phys_take(&phys, cls, 1, &taken[cls]));
         CHECK_EQ(taken[cls].bytes, page_class_bytes(cls));
@@ -29,7 +29,7 @@ static void test_pools_are_apart(void) {
 static void test_scattered(void) {
     enum { PAGES = 300 };
     struct pages singles[PAGES / 3], pairs[PAGES / 3], rest;
-    CHECK(phys_open(&phys, &(struct pool_sizes){{PAGES, 0, 0}}));
+    CHECK(phys_open(&phys, &(struct pool_sizes){{PAGES, 0, 0}}, false));
     for (int i = 0; i < PAGES / 3; i++) {
         CHECK(phys_take(&phys, PAGE_4K, 1, &singles[i]));
         CHECK(phys_take(&phys, PAGE_4K, 2, &pairs[i]));
@@ -54,7 +54,7 @@ static void test_scattered(void) {
 static void test_touched(void) {
     struct pages pages;
     uint64_t len = 10 * 4096;
-    CHECK(phys_open(&phys, &(struct pool_sizes){{0, 8, 0}}));
+    CHECK(phys_open(&phys, &(struct pool_sizes){{0, 8, 0}}, false));
     CHECK(phys_take(&phys, PAGE_2M, 2, &pages));
     CHECK(phys_fresh(&phys, 100, &len));
     CHECK_EQ(len, 10 * 4096);
