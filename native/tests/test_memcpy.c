@@ -141,6 +141,20 @@ static void test_host_to_host(void) {
     CHECK_EQ(bytes[0], 1);
 }
 
+/* Overlap in device memory is allowed; what the overlapping bytes become is open. */
+static void test_overlap_on_device(void) {
+    void *block = NULL;
+    uint8_t byte = 9, back = 0;
+    start(NULL);
+    OK(aclrtSetDevice(0));
+    OK(aclrtMalloc(&block, 8192, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMemcpy(plus(block, 4000), 1, &byte, 1, ACL_MEMCPY_HOST_TO_DEVICE));
+    OK(aclrtMemcpy(plus(block, 4096), 4096, block, 4096, ACL_MEMCPY_DEVICE_TO_DEVICE));
+    OK(aclrtMemcpy(&back, 1, plus(block, 8096), 1, ACL_MEMCPY_DEVICE_TO_HOST));
+    CHECK_EQ(back, 9);
+    OK(aclrtMemcpy(plus(block, 16), 4096, block, 4096, ACL_MEMCPY_DEVICE_TO_DEVICE));
+}
+
 static void test_between_devices(void) {
     uint8_t in[256], out[256] = {0};
     void *first = NULL, *second = NULL;
@@ -173,6 +187,7 @@ int main(void) {
     test_scattered();
     test_ranges();
     test_host_to_host();
+    test_overlap_on_device();
     test_between_devices();
     test_unreadable_source();
     start(NULL);
