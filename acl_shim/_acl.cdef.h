@@ -2,7 +2,8 @@
  * adding an ACL function are at its head.
  *
  * Every ACL function F is here as acl_F: the table first, then F's own arguments. Addresses and opaque handles that
- * come from Python are uintptr_t, enums are int, so that plain ints pass without a cast. */
+ * come from Python are uintptr_t, enums are int, so that plain ints pass without a cast. A struct that F takes by value
+ * is passed by its address. */
 
 typedef struct acl_table acl_table;
 
@@ -52,6 +53,53 @@ typedef struct {
     size_t numAttrs;
 } aclrtMallocConfig;
 
+typedef struct {
+    char name[32];
+    uint64_t curMemSize;
+    uint64_t memPeakSize;
+    size_t reserved[8];
+} aclrtMemUsageInfo;
+
+typedef struct {
+    aclrtMemLocation dstLoc;
+    aclrtMemLocation srcLoc;
+    uint8_t rsv[16];
+} aclrtMemcpyBatchAttr;
+
+typedef struct {
+    int handleType;
+    int allocationType;
+    int memAttr;
+    aclrtMemLocation location;
+    uint64_t reserve;
+} aclrtPhysicalMemProp;
+
+typedef struct {
+    int flags;
+    aclrtMemLocation location;
+    uint8_t rsv[12];
+} aclrtMemAccessDesc;
+
+typedef struct {
+    uint8_t data[128];
+} aclrtMemFabricHandle;
+
+typedef struct {
+    char bytes[16];
+} aclrtUuid;
+
+typedef struct {
+    char reserved[64];
+} aclrtIpcEventHandle;
+
+typedef struct {
+    int allocType;
+    int handleType;
+    aclrtMemLocation location;
+    size_t maxSize;
+    unsigned char reserved[32];
+} aclrtMemPoolProps;
+
 /* ---- Start, end, errors ---- */
 
 int acl_aclInit(const acl_table *table, const char *configPath);
@@ -74,6 +122,18 @@ int acl_aclrtCreateContext(const acl_table *table, uintptr_t *context, int32_t d
 int acl_aclrtDestroyContext(const acl_table *table, uintptr_t context);
 int acl_aclrtSetCurrentContext(const acl_table *table, uintptr_t context);
 int acl_aclrtGetCurrentContext(const acl_table *table, uintptr_t *context);
+int acl_aclrtGetDeviceInfo(const acl_table *table, uint32_t deviceId, int attr, int64_t *value);
+int acl_aclrtSynchronizeDevice(const acl_table *table);
+int acl_aclrtSynchronizeDeviceWithTimeout(const acl_table *table, int32_t timeout);
+int acl_aclrtDeviceCanAccessPeer(const acl_table *table, int32_t *canAccessPeer, int32_t deviceId,
+                                 int32_t peerDeviceId);
+int acl_aclrtDeviceEnablePeerAccess(const acl_table *table, int32_t peerDeviceId, uint32_t flags);
+int acl_aclrtDeviceDisablePeerAccess(const acl_table *table, int32_t peerDeviceId);
+int acl_aclrtDeviceGetBareTgid(const acl_table *table, int32_t *pid);
+int acl_aclrtDeviceGetUuid(const acl_table *table, int32_t deviceId, aclrtUuid *uuid);
+int acl_aclrtQueryDeviceStatus(const acl_table *table, int32_t deviceId, int *deviceStatus);
+int acl_aclrtCtxGetCurrentDefaultStream(const acl_table *table, uintptr_t *stream);
+int acl_aclrtGetPrimaryCtxState(const acl_table *table, int32_t deviceId, uint32_t *flags, int32_t *active);
 
 /* ---- Memory ---- */
 
@@ -85,10 +145,181 @@ int acl_aclrtFree(const acl_table *table, uintptr_t devPtr);
 int acl_aclrtMallocHost(const acl_table *table, uintptr_t *hostPtr, size_t size);
 int acl_aclrtMallocHostWithCfg(const acl_table *table, uintptr_t *ptr, uint64_t size, aclrtMallocConfig *cfg);
 int acl_aclrtFreeHost(const acl_table *table, uintptr_t hostPtr);
-int acl_aclrtMemcpy(const acl_table *table, uintptr_t dst, size_t destMax, uintptr_t src, size_t count, int kind);
-int acl_aclrtMemset(const acl_table *table, uintptr_t devPtr, size_t maxCount, int32_t value, size_t count);
 int acl_aclrtGetMemInfo(const acl_table *table, int attr, size_t *free, size_t *total);
 int acl_aclrtPointerGetAttributes(const acl_table *table, uintptr_t ptr, aclrtPtrAttributes *attributes);
+int acl_aclrtMallocForTaskScheduler(const acl_table *table, uintptr_t *devPtr, size_t size, int policy,
+                                    aclrtMallocConfig *cfg);
+int acl_aclrtFreeWithDevSync(const acl_table *table, uintptr_t devPtr);
+int acl_aclrtGetMemUsageInfo(const acl_table *table, int32_t deviceId, aclrtMemUsageInfo *memUsageInfo, size_t inputNum,
+                             size_t *outputNum);
+int acl_aclrtFreeHostWithDevSync(const acl_table *table, uintptr_t hostPtr);
+int acl_aclrtHostRegister(const acl_table *table, uintptr_t ptr, uint64_t size, int type, uintptr_t *devPtr);
+int acl_aclrtHostRegisterV2(const acl_table *table, uintptr_t ptr, uint64_t size, uint32_t flag);
+int acl_aclrtHostGetDevicePointer(const acl_table *table, uintptr_t pHost, uintptr_t *pDevice, uint32_t flag);
+int acl_aclrtHostUnregister(const acl_table *table, uintptr_t ptr);
+
+/* ---- Copy and set ---- */
+
+int acl_aclrtMemcpy(const acl_table *table, uintptr_t dst, size_t destMax, uintptr_t src, size_t count, int kind);
+int acl_aclrtMemcpyAsync(const acl_table *table, uintptr_t dst, size_t destMax, uintptr_t src, size_t count, int kind,
+                         uintptr_t stream);
+int acl_aclrtMemcpy2d(const acl_table *table, uintptr_t dst, size_t dpitch, uintptr_t src, size_t spitch, size_t width,
+                      size_t height, int kind);
+int acl_aclrtMemcpy2dAsync(const acl_table *table, uintptr_t dst, size_t dpitch, uintptr_t src, size_t spitch,
+                           size_t width, size_t height, int kind, uintptr_t stream);
+int acl_aclrtMemcpyBatch(const acl_table *table, uintptr_t *dsts, size_t *destMaxs, uintptr_t *srcs, size_t *sizes,
+                         size_t numBatches, aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs,
+                         size_t *failIndex);
+int acl_aclrtMemcpyBatchAsync(const acl_table *table, uintptr_t *dsts, size_t *destMaxs, uintptr_t *srcs, size_t *sizes,
+                              size_t numBatches, aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs,
+                              size_t *failIndex, uintptr_t stream);
+int acl_aclrtMemset(const acl_table *table, uintptr_t devPtr, size_t maxCount, int32_t value, size_t count);
+int acl_aclrtMemsetAsync(const acl_table *table, uintptr_t devPtr, size_t maxCount, int32_t value, size_t count,
+                         uintptr_t stream);
+int acl_aclrtMemsetD32(const acl_table *table, uintptr_t ptr, size_t memSize, uint32_t value, size_t N);
+int acl_aclrtMemsetD32Async(const acl_table *table, uintptr_t ptr, size_t memSize, uint32_t value, size_t N,
+                            uintptr_t stream);
+
+/* ---- Virtual memory ---- */
+
+int acl_aclrtReserveMemAddress(const acl_table *table, uintptr_t *virPtr, size_t size, size_t alignment,
+                               uintptr_t expectPtr, uint64_t flags);
+int acl_aclrtReserveMemAddressNoUCMemory(const acl_table *table, uintptr_t *virPtr, size_t size, size_t alignment,
+                                         uintptr_t expectPtr, uint64_t flags);
+int acl_aclrtReleaseMemAddress(const acl_table *table, uintptr_t virPtr);
+int acl_aclrtMallocPhysical(const acl_table *table, uintptr_t *handle, size_t size, const aclrtPhysicalMemProp *prop,
+                            uint64_t flags);
+int acl_aclrtFreePhysical(const acl_table *table, uintptr_t handle);
+int acl_aclrtMapMem(const acl_table *table, uintptr_t virPtr, size_t size, size_t offset, uintptr_t handle,
+                    uint64_t flags);
+int acl_aclrtMemMapNoAccess(const acl_table *table, uintptr_t virPtr, size_t size, size_t offset, uintptr_t handle,
+                            uint64_t flags);
+int acl_aclrtUnmapMem(const acl_table *table, uintptr_t virPtr);
+int acl_aclrtMemSetAccess(const acl_table *table, uintptr_t virPtr, size_t size, aclrtMemAccessDesc *desc,
+                          size_t count);
+int acl_aclrtMemGetAccess(const acl_table *table, uintptr_t virPtr, aclrtMemLocation *location, uint64_t *flag);
+int acl_aclrtMemGetAllocationGranularity(const acl_table *table, aclrtPhysicalMemProp *prop, int option,
+                                         size_t *granularity);
+int acl_aclrtMemRetainAllocationHandle(const acl_table *table, uintptr_t virPtr, uintptr_t *handle);
+int acl_aclrtMemGetAllocationPropertiesFromHandle(const acl_table *table, uintptr_t handle, aclrtPhysicalMemProp *prop);
+int acl_aclrtMemGetAddressRange(const acl_table *table, uintptr_t ptr, uintptr_t *pbase, size_t *psize);
+int acl_aclrtMemExportToShareableHandle(const acl_table *table, uintptr_t handle, int handleType, uint64_t flags,
+                                        uint64_t *shareableHandle);
+int acl_aclrtMemExportToShareableHandleV2(const acl_table *table, uintptr_t handle, uint64_t flags, int shareType,
+                                          uintptr_t shareableHandle);
+int acl_aclrtMemImportFromShareableHandle(const acl_table *table, uint64_t shareableHandle, int32_t deviceId,
+                                          uintptr_t *handle);
+int acl_aclrtMemImportFromShareableHandleV2(const acl_table *table, uintptr_t shareableHandle, int shareType,
+                                            uint64_t flags, uintptr_t *handle);
+int acl_aclrtMemSetPidToShareableHandle(const acl_table *table, uint64_t shareableHandle, int32_t *pid, size_t pidNum);
+int acl_aclrtMemSetPidToShareableHandleV2(const acl_table *table, uintptr_t shareableHandle, int shareType,
+                                          int32_t *pid, size_t pidNum);
+
+/* ---- Streams ---- */
+
+int acl_aclrtCreateStream(const acl_table *table, uintptr_t *stream);
+int acl_aclrtCreateStreamWithConfig(const acl_table *table, uintptr_t *stream, uint32_t priority, uint32_t flag);
+int acl_aclrtDestroyStream(const acl_table *table, uintptr_t stream);
+int acl_aclrtDestroyStreamForce(const acl_table *table, uintptr_t stream);
+int acl_aclrtSynchronizeStream(const acl_table *table, uintptr_t stream);
+int acl_aclrtSynchronizeStreamWithTimeout(const acl_table *table, uintptr_t stream, int32_t timeout);
+int acl_aclrtStreamQuery(const acl_table *table, uintptr_t stream, int *status);
+int acl_aclrtStreamGetId(const acl_table *table, uintptr_t stream, int32_t *streamId);
+int acl_aclrtStreamGetPriority(const acl_table *table, uintptr_t stream, uint32_t *priority);
+int acl_aclrtStreamGetFlags(const acl_table *table, uintptr_t stream, uint32_t *flags);
+int acl_aclrtDeviceGetStreamPriorityRange(const acl_table *table, int32_t *leastPriority, int32_t *greatestPriority);
+int acl_aclrtSetStreamFailureMode(const acl_table *table, uintptr_t stream, uint64_t mode);
+int acl_aclrtValueWrite(const acl_table *table, uintptr_t devAddr, uint64_t value, uint32_t flag, uintptr_t stream);
+int acl_aclrtValueWait(const acl_table *table, uintptr_t devAddr, uint64_t value, uint32_t flag, uintptr_t stream);
+
+/* ---- Callbacks on streams ---- */
+
+int acl_aclrtLaunchCallback(const acl_table *table, uintptr_t fn, uintptr_t userData, int blockType, uintptr_t stream);
+int acl_aclrtSubscribeReport(const acl_table *table, uint64_t threadId, uintptr_t stream);
+int acl_aclrtUnSubscribeReport(const acl_table *table, uint64_t threadId, uintptr_t stream);
+int acl_aclrtProcessReport(const acl_table *table, int32_t timeout);
+int acl_aclrtLaunchHostFunc(const acl_table *table, uintptr_t stream, uintptr_t fn, uintptr_t args);
+int acl_aclrtSubscribeHostFunc(const acl_table *table, uint64_t hostFuncThreadId, uintptr_t exeStream);
+int acl_aclrtUnSubscribeHostFunc(const acl_table *table, uint64_t hostFuncThreadId, uintptr_t exeStream);
+int acl_aclrtProcessHostFunc(const acl_table *table, int32_t timeout);
+
+/* ---- Events and notifies ---- */
+
+int acl_aclrtCreateEvent(const acl_table *table, uintptr_t *event);
+int acl_aclrtCreateEventExWithFlag(const acl_table *table, uintptr_t *event, uint32_t flag);
+int acl_aclrtCreateEventWithFlag(const acl_table *table, uintptr_t *event, uint32_t flag);
+int acl_aclrtDestroyEvent(const acl_table *table, uintptr_t event);
+int acl_aclrtEventElapsedTime(const acl_table *table, float *ms, uintptr_t startEvent, uintptr_t endEvent);
+int acl_aclrtEventGetTimestamp(const acl_table *table, uintptr_t event, uint64_t *timestamp);
+int acl_aclrtQueryEventStatus(const acl_table *table, uintptr_t event, int *status);
+int acl_aclrtRecordEvent(const acl_table *table, uintptr_t event, uintptr_t stream);
+int acl_aclrtResetEvent(const acl_table *table, uintptr_t event, uintptr_t stream);
+int acl_aclrtStreamWaitEvent(const acl_table *table, uintptr_t stream, uintptr_t event);
+int acl_aclrtSynchronizeEvent(const acl_table *table, uintptr_t event);
+int acl_aclrtSynchronizeEventWithTimeout(const acl_table *table, uintptr_t event, int32_t timeout);
+int acl_aclrtIpcGetEventHandle(const acl_table *table, uintptr_t event, aclrtIpcEventHandle *handle);
+int acl_aclrtIpcOpenEventHandle(const acl_table *table, const aclrtIpcEventHandle *handle, uintptr_t *event);
+int acl_aclrtQueryEventWaitStatus(const acl_table *table, uintptr_t event, int *status);
+int acl_aclrtRecordEventWithFlag(const acl_table *table, uintptr_t event, uintptr_t stream, uint32_t flag);
+int acl_aclrtSetOpWaitTimeout(const acl_table *table, uint32_t timeout);
+int acl_aclrtStreamWaitEventWithFlag(const acl_table *table, uintptr_t stream, uintptr_t event, uint32_t timeout,
+                                     uint32_t flag);
+int acl_aclrtCreateNotify(const acl_table *table, uintptr_t *notify, uint64_t flag);
+int acl_aclrtDestroyNotify(const acl_table *table, uintptr_t notify);
+int acl_aclrtNotifyGetExportKey(const acl_table *table, uintptr_t notify, char *key, size_t len, uint64_t flags);
+int acl_aclrtNotifyImportByKey(const acl_table *table, uintptr_t *notify, const char *key, uint64_t flags);
+int acl_aclrtNotifySetImportPid(const acl_table *table, uintptr_t notify, int32_t *pid, size_t num);
+int acl_aclrtRecordNotify(const acl_table *table, uintptr_t notify, uintptr_t stream);
+int acl_aclrtWaitAndResetNotify(const acl_table *table, uintptr_t notify, uintptr_t stream, uint32_t timeout);
+
+/* ---- Memory shared between processes ---- */
+
+int acl_aclrtIpcMemGetExportKey(const acl_table *table, uintptr_t devPtr, size_t size, char *key, size_t len,
+                                uint64_t flags);
+int acl_aclrtIpcMemImportByKey(const acl_table *table, uintptr_t *devPtr, const char *key, uint64_t flags);
+int acl_aclrtIpcMemClose(const acl_table *table, const char *key);
+int acl_aclrtIpcMemSetImportPid(const acl_table *table, const char *key, int32_t *pid, size_t num);
+
+/* ---- Memory pools in stream order, managed memory ---- */
+
+int acl_aclrtMemPoolCreate(const acl_table *table, uintptr_t *memPool, const aclrtMemPoolProps *poolProps);
+int acl_aclrtMemPoolDestroy(const acl_table *table, uintptr_t memPool);
+int acl_aclrtMemPoolFreeAsync(const acl_table *table, uintptr_t ptr, uintptr_t stream);
+int acl_aclrtMemPoolGetAttr(const acl_table *table, uintptr_t memPool, int attr, uintptr_t value);
+int acl_aclrtMemPoolMallocAsync(const acl_table *table, uintptr_t *ptr, size_t size, uintptr_t memPool,
+                                uintptr_t stream);
+int acl_aclrtMemPoolSetAttr(const acl_table *table, uintptr_t memPool, int attr, uintptr_t value);
+int acl_aclrtMemPoolTrimTo(const acl_table *table, uintptr_t memPool, size_t minBytesToKeep);
+int acl_aclrtMemAllocManaged(const acl_table *table, uintptr_t *ptr, uint64_t size, uint32_t flag);
+
+/* ---- Two calls for one crossing ---- */
+
+/* Added to the code of aclrtSetCurrentContext where that refuses; above every aclError. */
+#define ACL_SHIM_CONTEXT_REFUSED ...
+
+/* Make a context current and copy between the host and a device; the code of the copy, or that of the refused context
+ * plus ACL_SHIM_CONTEXT_REFUSED. */
+int64_t acl_copy_in(const acl_table *table, uintptr_t context, uintptr_t dst, size_t dst_max, const void *src,
+                    size_t count);
+int64_t acl_copy_out(const acl_table *table, uintptr_t context, void *dst, uintptr_t src, size_t count);
+
+/* ---- Python functions that the runtime calls (_host_function.h) ---- */
+
+/* Address of the function to give to aclrtLaunchHostFunc and aclrtLaunchCallback; its argument is a key. */
+uintptr_t acl_host_function(void);
+/* From now on no Python function starts; returns when none runs. */
+void acl_end_host_functions(void);
+/* In a forked child: forgets the ones that run in the parent. */
+void acl_forget_host_functions(void);
+extern "Python" void acl_run_host_function(uintptr_t key);
+
+/* ---- Export of memory by DLPack (_dlpack.h) ---- */
+
+/* Makes a tensor of bytes that holds a reference to owner, a Python object by its id; null where there is no memory. */
+void *acl_new_tensor(uintptr_t data, size_t size_bytes, int device_type, int device_id, uintptr_t owner,
+                     bool versioned);
+/* Address of the destructor for a capsule of such a tensor. */
+uintptr_t acl_capsule_destructor(bool versioned);
 
 /* ---- Controls of the host runtime (hostacl.h) ---- */
 

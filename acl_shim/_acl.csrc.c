@@ -6,7 +6,8 @@
  * are written once, before anybody else sees them, and read without a lock from any thread.
  *
  * To add an ACL function F: 1. its name in ACL_FUNCTIONS below; 2. its wrapper acl_F below; 3. the prototype of acl_F
- * in _acl.cdef.h; 4. a method F in the protocol of api.py. Nothing else lists functions. */
+ * in _acl.cdef.h; 4. a method F in one of the protocols that api.py puts together. A function that Python scripts call
+ * under its pyACL name has a row in pyacl/calls.py besides. */
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -17,6 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "_dlpack.h"
+#include "_host_function.h"
 #include "acl/acl.h"
 #include "hostacl.h"
 
@@ -52,6 +55,112 @@
     F(aclrtMemset)                                                                                                     \
     F(aclrtGetMemInfo)                                                                                                 \
     F(aclrtPointerGetAttributes)                                                                                       \
+    F(aclrtGetDeviceInfo)                                                                                              \
+    F(aclrtSynchronizeDevice)                                                                                          \
+    F(aclrtSynchronizeDeviceWithTimeout)                                                                               \
+    F(aclrtDeviceCanAccessPeer)                                                                                        \
+    F(aclrtDeviceEnablePeerAccess)                                                                                     \
+    F(aclrtDeviceDisablePeerAccess)                                                                                    \
+    F(aclrtDeviceGetBareTgid)                                                                                          \
+    F(aclrtDeviceGetUuid)                                                                                              \
+    F(aclrtQueryDeviceStatus)                                                                                          \
+    F(aclrtCtxGetCurrentDefaultStream)                                                                                 \
+    F(aclrtGetPrimaryCtxState)                                                                                         \
+    F(aclrtMallocForTaskScheduler)                                                                                     \
+    F(aclrtFreeWithDevSync)                                                                                            \
+    F(aclrtGetMemUsageInfo)                                                                                            \
+    F(aclrtFreeHostWithDevSync)                                                                                        \
+    F(aclrtHostRegister)                                                                                               \
+    F(aclrtHostRegisterV2)                                                                                             \
+    F(aclrtHostGetDevicePointer)                                                                                       \
+    F(aclrtHostUnregister)                                                                                             \
+    F(aclrtMemcpyAsync)                                                                                                \
+    F(aclrtMemcpy2d)                                                                                                   \
+    F(aclrtMemcpy2dAsync)                                                                                              \
+    F(aclrtMemcpyBatch)                                                                                                \
+    F(aclrtMemcpyBatchAsync)                                                                                           \
+    F(aclrtMemsetAsync)                                                                                                \
+    F(aclrtMemsetD32)                                                                                                  \
+    F(aclrtMemsetD32Async)                                                                                             \
+    F(aclrtReserveMemAddress)                                                                                          \
+    F(aclrtReserveMemAddressNoUCMemory)                                                                                \
+    F(aclrtReleaseMemAddress)                                                                                          \
+    F(aclrtMallocPhysical)                                                                                             \
+    F(aclrtFreePhysical)                                                                                               \
+    F(aclrtMapMem)                                                                                                     \
+    F(aclrtMemMapNoAccess)                                                                                             \
+    F(aclrtUnmapMem)                                                                                                   \
+    F(aclrtMemSetAccess)                                                                                               \
+    F(aclrtMemGetAccess)                                                                                               \
+    F(aclrtMemGetAllocationGranularity)                                                                                \
+    F(aclrtMemRetainAllocationHandle)                                                                                  \
+    F(aclrtMemGetAllocationPropertiesFromHandle)                                                                       \
+    F(aclrtMemGetAddressRange)                                                                                         \
+    F(aclrtMemExportToShareableHandle)                                                                                 \
+    F(aclrtMemExportToShareableHandleV2)                                                                               \
+    F(aclrtMemImportFromShareableHandle)                                                                               \
+    F(aclrtMemImportFromShareableHandleV2)                                                                             \
+    F(aclrtMemSetPidToShareableHandle)                                                                                 \
+    F(aclrtMemSetPidToShareableHandleV2)                                                                               \
+    F(aclrtCreateStream)                                                                                               \
+    F(aclrtCreateStreamWithConfig)                                                                                     \
+    F(aclrtDestroyStream)                                                                                              \
+    F(aclrtDestroyStreamForce)                                                                                         \
+    F(aclrtSynchronizeStream)                                                                                          \
+    F(aclrtSynchronizeStreamWithTimeout)                                                                               \
+    F(aclrtStreamQuery)                                                                                                \
+    F(aclrtStreamGetId)                                                                                                \
+    F(aclrtStreamGetPriority)                                                                                          \
+    F(aclrtStreamGetFlags)                                                                                             \
+    F(aclrtDeviceGetStreamPriorityRange)                                                                               \
+    F(aclrtSetStreamFailureMode)                                                                                       \
+    F(aclrtValueWrite)                                                                                                 \
+    F(aclrtValueWait)                                                                                                  \
+    F(aclrtLaunchCallback)                                                                                             \
+    F(aclrtSubscribeReport)                                                                                            \
+    F(aclrtUnSubscribeReport)                                                                                          \
+    F(aclrtProcessReport)                                                                                              \
+    F(aclrtLaunchHostFunc)                                                                                             \
+    F(aclrtSubscribeHostFunc)                                                                                          \
+    F(aclrtUnSubscribeHostFunc)                                                                                        \
+    F(aclrtProcessHostFunc)                                                                                            \
+    F(aclrtCreateEvent)                                                                                                \
+    F(aclrtCreateEventExWithFlag)                                                                                      \
+    F(aclrtCreateEventWithFlag)                                                                                        \
+    F(aclrtDestroyEvent)                                                                                               \
+    F(aclrtEventElapsedTime)                                                                                           \
+    F(aclrtEventGetTimestamp)                                                                                          \
+    F(aclrtQueryEventStatus)                                                                                           \
+    F(aclrtRecordEvent)                                                                                                \
+    F(aclrtResetEvent)                                                                                                 \
+    F(aclrtStreamWaitEvent)                                                                                            \
+    F(aclrtSynchronizeEvent)                                                                                           \
+    F(aclrtSynchronizeEventWithTimeout)                                                                                \
+    F(aclrtIpcGetEventHandle)                                                                                          \
+    F(aclrtIpcOpenEventHandle)                                                                                         \
+    F(aclrtQueryEventWaitStatus)                                                                                       \
+    F(aclrtRecordEventWithFlag)                                                                                        \
+    F(aclrtSetOpWaitTimeout)                                                                                           \
+    F(aclrtStreamWaitEventWithFlag)                                                                                    \
+    F(aclrtCreateNotify)                                                                                               \
+    F(aclrtDestroyNotify)                                                                                              \
+    F(aclrtNotifyGetExportKey)                                                                                         \
+    F(aclrtNotifyImportByKey)                                                                                          \
+    F(aclrtNotifySetImportPid)                                                                                         \
+    F(aclrtRecordNotify)                                                                                               \
+    F(aclrtWaitAndResetNotify)                                                                                         \
+    F(aclrtIpcMemGetExportKey)                                                                                         \
+    F(aclrtIpcMemImportByKey)                                                                                          \
+    F(aclrtIpcMemClose)                                                                                                \
+    F(aclrtIpcMemSetImportPid)                                                                                         \
+    F(aclrtMemPoolCreate)                                                                                              \
+    F(aclrtMemPoolDestroy)                                                                                             \
+    F(aclrtMemPoolFreeAsync)                                                                                           \
+    F(aclrtMemPoolGetAttr)                                                                                             \
+    F(aclrtMemPoolMallocAsync)                                                                                         \
+    F(aclrtMemPoolSetAttr)                                                                                             \
+    F(aclrtMemPoolTrimTo)                                                                                              \
+    F(aclrtMemAllocManaged)                                                                                            \
     F(hostacl_version)                                                                                                 \
     F(hostacl_error)                                                                                                   \
     F(hostacl_configure)                                                                                               \
@@ -200,6 +309,51 @@ static int acl_aclrtGetCurrentContext(const acl_table *table, uintptr_t *context
     return CALL(aclrtGetCurrentContext, (aclrtContext *)context);
 }
 
+static int acl_aclrtGetDeviceInfo(const acl_table *table, uint32_t deviceId, int attr, int64_t *value) {
+    return CALL(aclrtGetDeviceInfo, deviceId, (aclrtDevAttr)attr, value);
+}
+
+static int acl_aclrtSynchronizeDevice(const acl_table *table) {
+    return CALL(aclrtSynchronizeDevice);
+}
+
+static int acl_aclrtSynchronizeDeviceWithTimeout(const acl_table *table, int32_t timeout) {
+    return CALL(aclrtSynchronizeDeviceWithTimeout, timeout);
+}
+
+static int acl_aclrtDeviceCanAccessPeer(const acl_table *table, int32_t *canAccessPeer, int32_t deviceId,
+                                        int32_t peerDeviceId) {
+    return CALL(aclrtDeviceCanAccessPeer, canAccessPeer, deviceId, peerDeviceId);
+}
+
+static int acl_aclrtDeviceEnablePeerAccess(const acl_table *table, int32_t peerDeviceId, uint32_t flags) {
+    return CALL(aclrtDeviceEnablePeerAccess, peerDeviceId, flags);
+}
+
+static int acl_aclrtDeviceDisablePeerAccess(const acl_table *table, int32_t peerDeviceId) {
+    return CALL(aclrtDeviceDisablePeerAccess, peerDeviceId);
+}
+
+static int acl_aclrtDeviceGetBareTgid(const acl_table *table, int32_t *pid) {
+    return CALL(aclrtDeviceGetBareTgid, pid);
+}
+
+static int acl_aclrtDeviceGetUuid(const acl_table *table, int32_t deviceId, aclrtUuid *uuid) {
+    return CALL(aclrtDeviceGetUuid, deviceId, uuid);
+}
+
+static int acl_aclrtQueryDeviceStatus(const acl_table *table, int32_t deviceId, int *deviceStatus) {
+    return CALL(aclrtQueryDeviceStatus, deviceId, (aclrtDeviceStatus *)deviceStatus);
+}
+
+static int acl_aclrtCtxGetCurrentDefaultStream(const acl_table *table, uintptr_t *stream) {
+    return CALL(aclrtCtxGetCurrentDefaultStream, (aclrtStream *)stream);
+}
+
+static int acl_aclrtGetPrimaryCtxState(const acl_table *table, int32_t deviceId, uint32_t *flags, int32_t *active) {
+    return CALL(aclrtGetPrimaryCtxState, deviceId, flags, active);
+}
+
 /* ---- Memory ---- */
 
 static int acl_aclrtMalloc(const acl_table *table, uintptr_t *devPtr, size_t size, int policy) {
@@ -235,21 +389,479 @@ static int acl_aclrtFreeHost(const acl_table *table, uintptr_t hostPtr) {
     return CALL(aclrtFreeHost, (void *)hostPtr);
 }
 
-static int acl_aclrtMemcpy(const acl_table *table, uintptr_t dst, size_t destMax, uintptr_t src, size_t count,
-                           int kind) {
-    return CALL(aclrtMemcpy, (void *)dst, destMax, (const void *)src, count, (aclrtMemcpyKind)kind);
-}
-
-static int acl_aclrtMemset(const acl_table *table, uintptr_t devPtr, size_t maxCount, int32_t value, size_t count) {
-    return CALL(aclrtMemset, (void *)devPtr, maxCount, value, count);
-}
-
 static int acl_aclrtGetMemInfo(const acl_table *table, int attr, size_t *free_bytes, size_t *total) {
     return CALL(aclrtGetMemInfo, (aclrtMemAttr)attr, free_bytes, total);
 }
 
 static int acl_aclrtPointerGetAttributes(const acl_table *table, uintptr_t ptr, aclrtPtrAttributes *attributes) {
     return CALL(aclrtPointerGetAttributes, (const void *)ptr, attributes);
+}
+
+static int acl_aclrtMallocForTaskScheduler(const acl_table *table, uintptr_t *devPtr, size_t size, int policy,
+                                           aclrtMallocConfig *cfg) {
+    return CALL(aclrtMallocForTaskScheduler, (void **)devPtr, size, (aclrtMemMallocPolicy)policy, cfg);
+}
+
+static int acl_aclrtFreeWithDevSync(const acl_table *table, uintptr_t devPtr) {
+    return CALL(aclrtFreeWithDevSync, (void *)devPtr);
+}
+
+static int acl_aclrtGetMemUsageInfo(const acl_table *table, int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
+                                    size_t inputNum, size_t *outputNum) {
+    return CALL(aclrtGetMemUsageInfo, deviceId, memUsageInfo, inputNum, outputNum);
+}
+
+static int acl_aclrtFreeHostWithDevSync(const acl_table *table, uintptr_t hostPtr) {
+    return CALL(aclrtFreeHostWithDevSync, (void *)hostPtr);
+}
+
+static int acl_aclrtHostRegister(const acl_table *table, uintptr_t ptr, uint64_t size, int type, uintptr_t *devPtr) {
+    return CALL(aclrtHostRegister, (void *)ptr, size, (aclrtHostRegisterType)type, (void **)devPtr);
+}
+
+static int acl_aclrtHostRegisterV2(const acl_table *table, uintptr_t ptr, uint64_t size, uint32_t flag) {
+    return CALL(aclrtHostRegisterV2, (void *)ptr, size, flag);
+}
+
+static int acl_aclrtHostGetDevicePointer(const acl_table *table, uintptr_t pHost, uintptr_t *pDevice, uint32_t flag) {
+    return CALL(aclrtHostGetDevicePointer, (void *)pHost, (void **)pDevice, flag);
+}
+
+static int acl_aclrtHostUnregister(const acl_table *table, uintptr_t ptr) {
+    return CALL(aclrtHostUnregister, (void *)ptr);
+}
+
+/* ---- Copy and set ---- */
+
+static int acl_aclrtMemcpy(const acl_table *table, uintptr_t dst, size_t destMax, uintptr_t src, size_t count,
+                           int kind) {
+    return CALL(aclrtMemcpy, (void *)dst, destMax, (const void *)src, count, (aclrtMemcpyKind)kind);
+}
+
+static int acl_aclrtMemcpyAsync(const acl_table *table, uintptr_t dst, size_t destMax, uintptr_t src, size_t count,
+                                int kind, uintptr_t stream) {
+    return CALL(aclrtMemcpyAsync, (void *)dst, destMax, (const void *)src, count, (aclrtMemcpyKind)kind,
+                (aclrtStream)stream);
+}
+
+static int acl_aclrtMemcpy2d(const acl_table *table, uintptr_t dst, size_t dpitch, uintptr_t src, size_t spitch,
+                             size_t width, size_t height, int kind) {
+    return CALL(aclrtMemcpy2d, (void *)dst, dpitch, (const void *)src, spitch, width, height, (aclrtMemcpyKind)kind);
+}
+
+static int acl_aclrtMemcpy2dAsync(const acl_table *table, uintptr_t dst, size_t dpitch, uintptr_t src, size_t spitch,
+                                  size_t width, size_t height, int kind, uintptr_t stream) {
+    return CALL(aclrtMemcpy2dAsync, (void *)dst, dpitch, (const void *)src, spitch, width, height,
+                (aclrtMemcpyKind)kind, (aclrtStream)stream);
+}
+
+static int acl_aclrtMemcpyBatch(const acl_table *table, uintptr_t *dsts, size_t *destMaxs, uintptr_t *srcs,
+                                size_t *sizes, size_t numBatches, aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes,
+                                size_t numAttrs, size_t *failIndex) {
+    return CALL(aclrtMemcpyBatch, (void **)dsts, destMaxs, (void **)srcs, sizes, numBatches, attrs, attrsIndexes,
+                numAttrs, failIndex);
+}
+
+static int acl_aclrtMemcpyBatchAsync(const acl_table *table, uintptr_t *dsts, size_t *destMaxs, uintptr_t *srcs,
+                                     size_t *sizes, size_t numBatches, aclrtMemcpyBatchAttr *attrs,
+                                     size_t *attrsIndexes, size_t numAttrs, size_t *failIndex, uintptr_t stream) {
+    return CALL(aclrtMemcpyBatchAsync, (void **)dsts, destMaxs, (void **)srcs, sizes, numBatches, attrs, attrsIndexes,
+                numAttrs, failIndex, (aclrtStream)stream);
+}
+
+static int acl_aclrtMemset(const acl_table *table, uintptr_t devPtr, size_t maxCount, int32_t value, size_t count) {
+    return CALL(aclrtMemset, (void *)devPtr, maxCount, value, count);
+}
+
+static int acl_aclrtMemsetAsync(const acl_table *table, uintptr_t devPtr, size_t maxCount, int32_t value, size_t count,
+                                uintptr_t stream) {
+    return CALL(aclrtMemsetAsync, (void *)devPtr, maxCount, value, count, (aclrtStream)stream);
+}
+
+static int acl_aclrtMemsetD32(const acl_table *table, uintptr_t ptr, size_t memSize, uint32_t value, size_t N) {
+    return CALL(aclrtMemsetD32, (void *)ptr, memSize, value, N);
+}
+
+static int acl_aclrtMemsetD32Async(const acl_table *table, uintptr_t ptr, size_t memSize, uint32_t value, size_t N,
+                                   uintptr_t stream) {
+    return CALL(aclrtMemsetD32Async, (void *)ptr, memSize, value, N, (aclrtStream)stream);
+}
+
+/* ---- Virtual memory ---- */
+
+static int acl_aclrtReserveMemAddress(const acl_table *table, uintptr_t *virPtr, size_t size, size_t alignment,
+                                      uintptr_t expectPtr, uint64_t flags) {
+    return CALL(aclrtReserveMemAddress, (void **)virPtr, size, alignment, (void *)expectPtr, flags);
+}
+
+static int acl_aclrtReserveMemAddressNoUCMemory(const acl_table *table, uintptr_t *virPtr, size_t size,
+                                                size_t alignment, uintptr_t expectPtr, uint64_t flags) {
+    return CALL(aclrtReserveMemAddressNoUCMemory, (void **)virPtr, size, alignment, (void *)expectPtr, flags);
+}
+
+static int acl_aclrtReleaseMemAddress(const acl_table *table, uintptr_t virPtr) {
+    return CALL(aclrtReleaseMemAddress, (void *)virPtr);
+}
+
+static int acl_aclrtMallocPhysical(const acl_table *table, uintptr_t *handle, size_t size,
+                                   const aclrtPhysicalMemProp *prop, uint64_t flags) {
+    return CALL(aclrtMallocPhysical, (aclrtDrvMemHandle *)handle, size, prop, flags);
+}
+
+static int acl_aclrtFreePhysical(const acl_table *table, uintptr_t handle) {
+    return CALL(aclrtFreePhysical, (aclrtDrvMemHandle)handle);
+}
+
+static int acl_aclrtMapMem(const acl_table *table, uintptr_t virPtr, size_t size, size_t offset, uintptr_t handle,
+                           uint64_t flags) {
+    return CALL(aclrtMapMem, (void *)virPtr, size, offset, (aclrtDrvMemHandle)handle, flags);
+}
+
+static int acl_aclrtMemMapNoAccess(const acl_table *table, uintptr_t virPtr, size_t size, size_t offset,
+                                   uintptr_t handle, uint64_t flags) {
+    return CALL(aclrtMemMapNoAccess, (void *)virPtr, size, offset, (aclrtDrvMemHandle)handle, flags);
+}
+
+static int acl_aclrtUnmapMem(const acl_table *table, uintptr_t virPtr) {
+    return CALL(aclrtUnmapMem, (void *)virPtr);
+}
+
+static int acl_aclrtMemSetAccess(const acl_table *table, uintptr_t virPtr, size_t size, aclrtMemAccessDesc *desc,
+                                 size_t count) {
+    return CALL(aclrtMemSetAccess, (void *)virPtr, size, desc, count);
+}
+
+static int acl_aclrtMemGetAccess(const acl_table *table, uintptr_t virPtr, aclrtMemLocation *location, uint64_t *flag) {
+    return CALL(aclrtMemGetAccess, (void *)virPtr, location, flag);
+}
+
+static int acl_aclrtMemGetAllocationGranularity(const acl_table *table, aclrtPhysicalMemProp *prop, int option,
+                                                size_t *granularity) {
+    return CALL(aclrtMemGetAllocationGranularity, prop, (aclrtMemGranularityOptions)option, granularity);
+}
+
+static int acl_aclrtMemRetainAllocationHandle(const acl_table *table, uintptr_t virPtr, uintptr_t *handle) {
+    return CALL(aclrtMemRetainAllocationHandle, (void *)virPtr, (aclrtDrvMemHandle *)handle);
+}
+
+static int acl_aclrtMemGetAllocationPropertiesFromHandle(const acl_table *table, uintptr_t handle,
+                                                         aclrtPhysicalMemProp *prop) {
+    return CALL(aclrtMemGetAllocationPropertiesFromHandle, (aclrtDrvMemHandle)handle, prop);
+}
+
+static int acl_aclrtMemGetAddressRange(const acl_table *table, uintptr_t ptr, uintptr_t *pbase, size_t *psize) {
+    return CALL(aclrtMemGetAddressRange, (void *)ptr, (void **)pbase, psize);
+}
+
+static int acl_aclrtMemExportToShareableHandle(const acl_table *table, uintptr_t handle, int handleType, uint64_t flags,
+                                               uint64_t *shareableHandle) {
+    return CALL(aclrtMemExportToShareableHandle, (aclrtDrvMemHandle)handle, (aclrtMemHandleType)handleType, flags,
+                shareableHandle);
+}
+
+static int acl_aclrtMemExportToShareableHandleV2(const acl_table *table, uintptr_t handle, uint64_t flags,
+                                                 int shareType, uintptr_t shareableHandle) {
+    return CALL(aclrtMemExportToShareableHandleV2, (aclrtDrvMemHandle)handle, flags,
+                (aclrtMemSharedHandleType)shareType, (void *)shareableHandle);
+}
+
+static int acl_aclrtMemImportFromShareableHandle(const acl_table *table, uint64_t shareableHandle, int32_t deviceId,
+                                                 uintptr_t *handle) {
+    return CALL(aclrtMemImportFromShareableHandle, shareableHandle, deviceId, (aclrtDrvMemHandle *)handle);
+}
+
+static int acl_aclrtMemImportFromShareableHandleV2(const acl_table *table, uintptr_t shareableHandle, int shareType,
+                                                   uint64_t flags, uintptr_t *handle) {
+    return CALL(aclrtMemImportFromShareableHandleV2, (void *)shareableHandle, (aclrtMemSharedHandleType)shareType,
+                flags, (aclrtDrvMemHandle *)handle);
+}
+
+static int acl_aclrtMemSetPidToShareableHandle(const acl_table *table, uint64_t shareableHandle, int32_t *pid,
+                                               size_t pidNum) {
+    return CALL(aclrtMemSetPidToShareableHandle, shareableHandle, pid, pidNum);
+}
+
+static int acl_aclrtMemSetPidToShareableHandleV2(const acl_table *table, uintptr_t shareableHandle, int shareType,
+                                                 int32_t *pid, size_t pidNum) {
+    return CALL(aclrtMemSetPidToShareableHandleV2, (void *)shareableHandle, (aclrtMemSharedHandleType)shareType, pid,
+                pidNum);
+}
+
+/* ---- Streams ---- */
+
+static int acl_aclrtCreateStream(const acl_table *table, uintptr_t *stream) {
+    return CALL(aclrtCreateStream, (aclrtStream *)stream);
+}
+
+static int acl_aclrtCreateStreamWithConfig(const acl_table *table, uintptr_t *stream, uint32_t priority,
+                                           uint32_t flag) {
+    return CALL(aclrtCreateStreamWithConfig, (aclrtStream *)stream, priority, flag);
+}
+
+static int acl_aclrtDestroyStream(const acl_table *table, uintptr_t stream) {
+    return CALL(aclrtDestroyStream, (aclrtStream)stream);
+}
+
+static int acl_aclrtDestroyStreamForce(const acl_table *table, uintptr_t stream) {
+    return CALL(aclrtDestroyStreamForce, (aclrtStream)stream);
+}
+
+static int acl_aclrtSynchronizeStream(const acl_table *table, uintptr_t stream) {
+    return CALL(aclrtSynchronizeStream, (aclrtStream)stream);
+}
+
+static int acl_aclrtSynchronizeStreamWithTimeout(const acl_table *table, uintptr_t stream, int32_t timeout) {
+    return CALL(aclrtSynchronizeStreamWithTimeout, (aclrtStream)stream, timeout);
+}
+
+static int acl_aclrtStreamQuery(const acl_table *table, uintptr_t stream, int *status) {
+    return CALL(aclrtStreamQuery, (aclrtStream)stream, (aclrtStreamStatus *)status);
+}
+
+static int acl_aclrtStreamGetId(const acl_table *table, uintptr_t stream, int32_t *streamId) {
+    return CALL(aclrtStreamGetId, (aclrtStream)stream, streamId);
+}
+
+static int acl_aclrtStreamGetPriority(const acl_table *table, uintptr_t stream, uint32_t *priority) {
+    return CALL(aclrtStreamGetPriority, (aclrtStream)stream, priority);
+}
+
+static int acl_aclrtStreamGetFlags(const acl_table *table, uintptr_t stream, uint32_t *flags) {
+    return CALL(aclrtStreamGetFlags, (aclrtStream)stream, flags);
+}
+
+static int acl_aclrtDeviceGetStreamPriorityRange(const acl_table *table, int32_t *leastPriority,
+                                                 int32_t *greatestPriority) {
+    return CALL(aclrtDeviceGetStreamPriorityRange, leastPriority, greatestPriority);
+}
+
+static int acl_aclrtSetStreamFailureMode(const acl_table *table, uintptr_t stream, uint64_t mode) {
+    return CALL(aclrtSetStreamFailureMode, (aclrtStream)stream, mode);
+}
+
+static int acl_aclrtValueWrite(const acl_table *table, uintptr_t devAddr, uint64_t value, uint32_t flag,
+                               uintptr_t stream) {
+    return CALL(aclrtValueWrite, (void *)devAddr, value, flag, (aclrtStream)stream);
+}
+
+static int acl_aclrtValueWait(const acl_table *table, uintptr_t devAddr, uint64_t value, uint32_t flag,
+                              uintptr_t stream) {
+    return CALL(aclrtValueWait, (void *)devAddr, value, flag, (aclrtStream)stream);
+}
+
+/* ---- Callbacks on streams ---- */
+
+static int acl_aclrtLaunchCallback(const acl_table *table, uintptr_t fn, uintptr_t userData, int blockType,
+                                   uintptr_t stream) {
+    return CALL(aclrtLaunchCallback, (aclrtCallback)fn, (void *)userData, (aclrtCallbackBlockType)blockType,
+                (aclrtStream)stream);
+}
+
+static int acl_aclrtSubscribeReport(const acl_table *table, uint64_t threadId, uintptr_t stream) {
+    return CALL(aclrtSubscribeReport, threadId, (aclrtStream)stream);
+}
+
+static int acl_aclrtUnSubscribeReport(const acl_table *table, uint64_t threadId, uintptr_t stream) {
+    return CALL(aclrtUnSubscribeReport, threadId, (aclrtStream)stream);
+}
+
+static int acl_aclrtProcessReport(const acl_table *table, int32_t timeout) {
+    return CALL(aclrtProcessReport, timeout);
+}
+
+static int acl_aclrtLaunchHostFunc(const acl_table *table, uintptr_t stream, uintptr_t fn, uintptr_t args) {
+    return CALL(aclrtLaunchHostFunc, (aclrtStream)stream, (aclrtHostFunc)fn, (void *)args);
+}
+
+static int acl_aclrtSubscribeHostFunc(const acl_table *table, uint64_t hostFuncThreadId, uintptr_t exeStream) {
+    return CALL(aclrtSubscribeHostFunc, hostFuncThreadId, (aclrtStream)exeStream);
+}
+
+static int acl_aclrtUnSubscribeHostFunc(const acl_table *table, uint64_t hostFuncThreadId, uintptr_t exeStream) {
+    return CALL(aclrtUnSubscribeHostFunc, hostFuncThreadId, (aclrtStream)exeStream);
+}
+
+static int acl_aclrtProcessHostFunc(const acl_table *table, int32_t timeout) {
+    return CALL(aclrtProcessHostFunc, timeout);
+}
+
+/* ---- Events and notifies ---- */
+
+static int acl_aclrtCreateEvent(const acl_table *table, uintptr_t *event) {
+    return CALL(aclrtCreateEvent, (aclrtEvent *)event);
+}
+
+static int acl_aclrtCreateEventExWithFlag(const acl_table *table, uintptr_t *event, uint32_t flag) {
+    return CALL(aclrtCreateEventExWithFlag, (aclrtEvent *)event, flag);
+}
+
+static int acl_aclrtCreateEventWithFlag(const acl_table *table, uintptr_t *event, uint32_t flag) {
+    return CALL(aclrtCreateEventWithFlag, (aclrtEvent *)event, flag);
+}
+
+static int acl_aclrtDestroyEvent(const acl_table *table, uintptr_t event) {
+    return CALL(aclrtDestroyEvent, (aclrtEvent)event);
+}
+
+static int acl_aclrtEventElapsedTime(const acl_table *table, float *ms, uintptr_t startEvent, uintptr_t endEvent) {
+    return CALL(aclrtEventElapsedTime, ms, (aclrtEvent)startEvent, (aclrtEvent)endEvent);
+}
+
+static int acl_aclrtEventGetTimestamp(const acl_table *table, uintptr_t event, uint64_t *timestamp) {
+    return CALL(aclrtEventGetTimestamp, (aclrtEvent)event, timestamp);
+}
+
+static int acl_aclrtQueryEventStatus(const acl_table *table, uintptr_t event, int *status) {
+    return CALL(aclrtQueryEventStatus, (aclrtEvent)event, (aclrtEventRecordedStatus *)status);
+}
+
+static int acl_aclrtRecordEvent(const acl_table *table, uintptr_t event, uintptr_t stream) {
+    return CALL(aclrtRecordEvent, (aclrtEvent)event, (aclrtStream)stream);
+}
+
+static int acl_aclrtResetEvent(const acl_table *table, uintptr_t event, uintptr_t stream) {
+    return CALL(aclrtResetEvent, (aclrtEvent)event, (aclrtStream)stream);
+}
+
+static int acl_aclrtStreamWaitEvent(const acl_table *table, uintptr_t stream, uintptr_t event) {
+    return CALL(aclrtStreamWaitEvent, (aclrtStream)stream, (aclrtEvent)event);
+}
+
+static int acl_aclrtSynchronizeEvent(const acl_table *table, uintptr_t event) {
+    return CALL(aclrtSynchronizeEvent, (aclrtEvent)event);
+}
+
+static int acl_aclrtSynchronizeEventWithTimeout(const acl_table *table, uintptr_t event, int32_t timeout) {
+    return CALL(aclrtSynchronizeEventWithTimeout, (aclrtEvent)event, timeout);
+}
+
+static int acl_aclrtIpcGetEventHandle(const acl_table *table, uintptr_t event, aclrtIpcEventHandle *handle) {
+    return CALL(aclrtIpcGetEventHandle, (aclrtEvent)event, handle);
+}
+
+static int acl_aclrtIpcOpenEventHandle(const acl_table *table, const aclrtIpcEventHandle *handle, uintptr_t *event) {
+    return CALL(aclrtIpcOpenEventHandle, *handle, (aclrtEvent *)event);
+}
+
+static int acl_aclrtQueryEventWaitStatus(const acl_table *table, uintptr_t event, int *status) {
+    return CALL(aclrtQueryEventWaitStatus, (aclrtEvent)event, (aclrtEventWaitStatus *)status);
+}
+
+static int acl_aclrtRecordEventWithFlag(const acl_table *table, uintptr_t event, uintptr_t stream, uint32_t flag) {
+    return CALL(aclrtRecordEventWithFlag, (aclrtEvent)event, (aclrtStream)stream, flag);
+}
+
+static int acl_aclrtSetOpWaitTimeout(const acl_table *table, uint32_t timeout) {
+    return CALL(aclrtSetOpWaitTimeout, timeout);
+}
+
+static int acl_aclrtStreamWaitEventWithFlag(const acl_table *table, uintptr_t stream, uintptr_t event, uint32_t timeout,
+                                            uint32_t flag) {
+    return CALL(aclrtStreamWaitEventWithFlag, (aclrtStream)stream, (aclrtEvent)event, timeout, flag);
+}
+
+static int acl_aclrtCreateNotify(const acl_table *table, uintptr_t *notify, uint64_t flag) {
+    return CALL(aclrtCreateNotify, (aclrtNotify *)notify, flag);
+}
+
+static int acl_aclrtDestroyNotify(const acl_table *table, uintptr_t notify) {
+    return CALL(aclrtDestroyNotify, (aclrtNotify)notify);
+}
+
+static int acl_aclrtNotifyGetExportKey(const acl_table *table, uintptr_t notify, char *key, size_t len,
+                                       uint64_t flags) {
+    return CALL(aclrtNotifyGetExportKey, (aclrtNotify)notify, key, len, flags);
+}
+
+static int acl_aclrtNotifyImportByKey(const acl_table *table, uintptr_t *notify, const char *key, uint64_t flags) {
+    return CALL(aclrtNotifyImportByKey, (aclrtNotify *)notify, key, flags);
+}
+
+static int acl_aclrtNotifySetImportPid(const acl_table *table, uintptr_t notify, int32_t *pid, size_t num) {
+    return CALL(aclrtNotifySetImportPid, (aclrtNotify)notify, pid, num);
+}
+
+static int acl_aclrtRecordNotify(const acl_table *table, uintptr_t notify, uintptr_t stream) {
+    return CALL(aclrtRecordNotify, (aclrtNotify)notify, (aclrtStream)stream);
+}
+
+static int acl_aclrtWaitAndResetNotify(const acl_table *table, uintptr_t notify, uintptr_t stream, uint32_t timeout) {
+    return CALL(aclrtWaitAndResetNotify, (aclrtNotify)notify, (aclrtStream)stream, timeout);
+}
+
+/* ---- Memory shared between processes ---- */
+
+static int acl_aclrtIpcMemGetExportKey(const acl_table *table, uintptr_t devPtr, size_t size, char *key, size_t len,
+                                       uint64_t flags) {
+    return CALL(aclrtIpcMemGetExportKey, (void *)devPtr, size, key, len, flags);
+}
+
+static int acl_aclrtIpcMemImportByKey(const acl_table *table, uintptr_t *devPtr, const char *key, uint64_t flags) {
+    return CALL(aclrtIpcMemImportByKey, (void **)devPtr, key, flags);
+}
+
+static int acl_aclrtIpcMemClose(const acl_table *table, const char *key) {
+    return CALL(aclrtIpcMemClose, key);
+}
+
+static int acl_aclrtIpcMemSetImportPid(const acl_table *table, const char *key, int32_t *pid, size_t num) {
+    return CALL(aclrtIpcMemSetImportPid, key, pid, num);
+}
+
+/* ---- Memory pools in stream order, managed memory ---- */
+
+static int acl_aclrtMemPoolCreate(const acl_table *table, uintptr_t *memPool, const aclrtMemPoolProps *poolProps) {
+    return CALL(aclrtMemPoolCreate, (aclrtMemPool *)memPool, poolProps);
+}
+
+static int acl_aclrtMemPoolDestroy(const acl_table *table, uintptr_t memPool) {
+    return CALL(aclrtMemPoolDestroy, (const aclrtMemPool)memPool);
+}
+
+static int acl_aclrtMemPoolFreeAsync(const acl_table *table, uintptr_t ptr, uintptr_t stream) {
+    return CALL(aclrtMemPoolFreeAsync, (void *)ptr, (aclrtStream)stream);
+}
+
+static int acl_aclrtMemPoolGetAttr(const acl_table *table, uintptr_t memPool, int attr, uintptr_t value) {
+    return CALL(aclrtMemPoolGetAttr, (aclrtMemPool)memPool, (aclrtMemPoolAttr)attr, (void *)value);
+}
+
+static int acl_aclrtMemPoolMallocAsync(const acl_table *table, uintptr_t *ptr, size_t size, uintptr_t memPool,
+                                       uintptr_t stream) {
+    return CALL(aclrtMemPoolMallocAsync, (void **)ptr, size, (aclrtMemPool)memPool, (aclrtStream)stream);
+}
+
+static int acl_aclrtMemPoolSetAttr(const acl_table *table, uintptr_t memPool, int attr, uintptr_t value) {
+    return CALL(aclrtMemPoolSetAttr, (aclrtMemPool)memPool, (aclrtMemPoolAttr)attr, (void *)value);
+}
+
+static int acl_aclrtMemPoolTrimTo(const acl_table *table, uintptr_t memPool, size_t minBytesToKeep) {
+    return CALL(aclrtMemPoolTrimTo, (aclrtMemPool)memPool, minBytesToKeep);
+}
+
+static int acl_aclrtMemAllocManaged(const acl_table *table, uintptr_t *ptr, uint64_t size, uint32_t flag) {
+    return CALL(aclrtMemAllocManaged, (void **)ptr, size, flag);
+}
+
+/* ---- Two calls for one crossing ---- */
+
+#define ACL_SHIM_CONTEXT_REFUSED ((int64_t)1 << 32)
+
+static int64_t copy_in_context(const acl_table *table, uintptr_t context, void *dst, size_t dst_max, const void *src,
+                               size_t count, aclrtMemcpyKind kind) {
+    int code = CALL(aclrtSetCurrentContext, (aclrtContext)context);
+    if (code != ACL_SUCCESS)
+        return ACL_SHIM_CONTEXT_REFUSED + code;
+    return CALL(aclrtMemcpy, dst, dst_max, src, count, kind);
+}
+
+static int64_t acl_copy_in(const acl_table *table, uintptr_t context, uintptr_t dst, size_t dst_max, const void *src,
+                           size_t count) {
+    return copy_in_context(table, context, (void *)dst, dst_max, src, count, ACL_MEMCPY_HOST_TO_DEVICE);
+}
+
+static int64_t acl_copy_out(const acl_table *table, uintptr_t context, void *dst, uintptr_t src, size_t count) {
+    return copy_in_context(table, context, dst, count, (const void *)src, count, ACL_MEMCPY_DEVICE_TO_HOST);
 }
 
 /* ---- Controls of the host runtime ---- */

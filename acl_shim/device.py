@@ -9,7 +9,8 @@ from acl_shim.errors import AclError, Shortage
 from acl_shim.host_memory import HostBuffer, addr_of, hold, release
 from acl_shim.lease import CurrentDevice
 from acl_shim.mem_info import MemInfo, PointerAttributes, page_kind
-from acl_shim.table import new_cell, new_module_config, new_ptr_attributes
+from acl_shim.structs import new_module_config, new_ptr_attributes
+from acl_shim.table import new_cell
 
 if TYPE_CHECKING:
     from acl_shim.runtime import Runtime

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from acl_shim.api import ContextHandle
+from acl_shim.api_types import ContextHandle
 from acl_shim.codes import AclErrorCode
 from acl_shim.errors import StateError, size_text
 from acl_shim.table import new_cell

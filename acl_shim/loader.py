@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acl_shim import _acl
-from acl_shim.api import AclApi, Table
+from acl_shim.api import AclApi
+from acl_shim.api_types import Table
 from acl_shim.codes import code_name
 from acl_shim.errors import Attempt, BackendUnavailableError, StateError
 from acl_shim.runtime import BackendName, Runtime

@@ -8,7 +8,7 @@ from operator import index
 from pathlib import Path
 from typing import Literal
 
-from acl_shim.api import Table
+from acl_shim.api_types import Table
 from acl_shim.codes import AclErrorCode, RunMode
 from acl_shim.device import Device
 from acl_shim.errors import AclError, Argument, Shortage, StateError, error_from_code

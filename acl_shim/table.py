@@ -5,27 +5,30 @@ check.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NoReturn, cast
 
 from acl_shim._acl import ffi, lib
-from acl_shim.api import (
-    AclApi,
+from acl_shim.api import AclApi
+from acl_shim.api_types import (
+    ArrayType,
     Cell,
     CellType,
     CharArray,
+    FloatCell,
+    IntArray,
     LiveStruct,
-    MallocConfig,
     Null,
-    PtrAttributes,
     Table,
 )
-from acl_shim.codes import MallocAttrType
 from acl_shim.errors import StateError
 
 NULL = Null(ffi.NULL)
 """The null pointer, for optional arguments."""
+
+CONTEXT_REFUSED: int = lib.ACL_SHIM_CONTEXT_REFUSED
+"""Added to the code of a context that a copy could not make current."""
 
 _REASON_BYTES = 1024
 
@@ -36,9 +39,19 @@ def new_cell(ctype: CellType) -> Cell:
     return cell
 
 
-def new_ptr_attributes() -> PtrAttributes:
-    """Return a zeroed `aclrtPtrAttributes`."""
-    return cast(PtrAttributes, ffi.new("aclrtPtrAttributes *"))
+def new_float_cell() -> FloatCell:
+    """Return a zeroed cell for one float."""
+    return cast(FloatCell, ffi.new("float *"))
+
+
+def new_array(ctype: ArrayType, values: Iterable[int]) -> IntArray:
+    """Return a C array of integers."""
+    return cast(IntArray, ffi.new(ctype, list(values)))
+
+
+def address_of(pointer: object) -> int:
+    """Return the address of a C value, which must be kept alive as long as the address is used."""
+    return cast(int, lib.acl_address(pointer))
 
 
 def new_live() -> LiveStruct:
@@ -54,13 +67,6 @@ def new_text(size_bytes: int) -> CharArray:
 def read_text(text: CharArray) -> str:
     """Return the text in an array, up to its first zero."""
     return cast(bytes, ffi.string(text)).decode("utf-8", "replace")
-
-
-def new_module_config(module_id: int) -> tuple[MallocConfig, object]:
-    """Return an `aclrtMallocConfig` that names a module, and the array it points to: keep both for the call."""
-    value = {"attr": MallocAttrType.ACL_RT_MEM_ATTR_MODULE_ID, "value": {"moduleId": module_id}}
-    attributes = ffi.new("aclrtMallocAttribute[1]", [value])
-    return MallocConfig(ffi.new("aclrtMallocConfig *", {"attrs": attributes, "numAttrs": 1})), attributes
 
 
 def function_names() -> Iterator[str]:
@@ -106,7 +112,10 @@ def has_function(table: Table, name: str) -> bool:
 
 
 class _BoundApi:
-    """Holds one callable per function of the table."""
+    """Holds one callable per function of the table, and those that make two calls at once."""
+
+    copy_in: Callable[..., int]
+    copy_out: Callable[..., int]
 
 
 class _RefusingApi:
@@ -158,6 +167,7 @@ def bind(table: Table, library: str) -> AclApi:
             setattr(face, name, _text_call(call))
         else:
             setattr(face, name, call)
+    face.copy_in, face.copy_out = partial(lib.acl_copy_in, table), partial(lib.acl_copy_out, table)
     return cast(AclApi, face)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from acl_shim import open_runtime
-from acl_shim.api import ContextHandle
+from acl_shim.api_types import ContextHandle
 from acl_shim.codes import MemAttr, MemMallocPolicy
 from acl_shim.errors import AclError, OutOfMemoryError, StateError
 from acl_shim.host import DeviceLive, HostControls, host_controls

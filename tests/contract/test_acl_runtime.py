@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from acl_shim import Device, Runtime, open_runtime
-from acl_shim.api import ContextHandle
+from acl_shim.api_types import ContextHandle
 from acl_shim.codes import LastErrLevel, RunMode
 from acl_shim.errors import AclError, OutOfMemoryError, StateError
 from acl_shim.table import NULL, new_cell

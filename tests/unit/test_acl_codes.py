@@ -2,10 +2,11 @@
 
 import json
 from enum import IntEnum, IntFlag
+from types import ModuleType
 
 import pytest
 
-from acl_shim import codes
+from acl_shim import codes, device_codes, memory_codes, stream_codes
 from acl_shim.codes import AclErrorCode, MemMallocPolicy, MemTypeFlag, code_name
 from tests.helpers.shared import REPOSITORY, shared_path
 
@@ -16,7 +17,33 @@ ENUMS = {
     "aclrtMallocAttrType": codes.MallocAttrType,
     "aclrtRunMode": codes.RunMode,
     "aclrtLastErrLevel": codes.LastErrLevel,
+    "aclrtDevAttr": device_codes.DevAttr,
+    "aclrtDeviceStatus": device_codes.DeviceStatus,
+    "aclrtStreamStatus": stream_codes.StreamStatus,
+    "aclrtEventRecordedStatus": stream_codes.EventRecordedStatus,
+    "aclrtEventWaitStatus": stream_codes.EventWaitStatus,
+    "aclrtCallbackBlockType": stream_codes.CallbackBlockType,
+    "aclrtMemHandleType": memory_codes.MemHandleType,
+    "aclrtMemAllocationType": memory_codes.MemAllocationType,
+    "aclrtMemSharedHandleType": memory_codes.MemSharedHandleType,
+    "aclrtMemGranularityOptions": memory_codes.MemGranularity,
+    "aclrtMemAccessFlags": memory_codes.MemAccessFlag,
+    "aclrtHostRegisterType": memory_codes.HostRegisterType,
+    "aclrtMemPoolAttr": memory_codes.MemPoolAttr,
 }
+CONSTANTS = (
+    stream_codes.StreamFlag,
+    stream_codes.StreamFailureMode,
+    stream_codes.WaitValueFlag,
+    stream_codes.EventFlag,
+    stream_codes.NotifyExportFlag,
+    stream_codes.NotifyImportFlag,
+    memory_codes.HostRegisterFlag,
+    memory_codes.ExportFlag,
+    memory_codes.IpcExportFlag,
+    memory_codes.IpcImportFlag,
+    memory_codes.ManagedFlag,
+)
 
 
 def reference(key: str) -> dict[str, object]:
@@ -33,6 +60,23 @@ def test_every_error_code_of_the_headers_is_there_and_no_other() -> None:
 def test_an_enum_has_the_names_and_values_of_the_headers(c_name: str) -> None:
     members = {name: int(member) for name, member in ENUMS[c_name].__members__.items()}
     assert members == reference("enums")[c_name]
+
+
+@pytest.mark.parametrize("enum", CONSTANTS)
+def test_a_constant_has_the_value_of_the_headers(enum: type[IntEnum | IntFlag]) -> None:
+    constants = reference("constants")
+    assert enum.__members__
+    for name, member in enum.__members__.items():
+        assert constants[name] == int(member), name
+
+
+@pytest.mark.parametrize("module", [codes, device_codes, memory_codes, stream_codes])
+def test_every_enum_is_compared(module: ModuleType) -> None:
+    compared = {*ENUMS.values(), *CONSTANTS, AclErrorCode, MemMallocPolicy, MemTypeFlag}
+    enums = {
+        value for value in vars(module).values() if isinstance(value, type) and value.__module__ == module.__name__
+    }
+    assert enums <= compared
 
 
 def test_policies_and_their_flags_share_one_enum_in_c() -> None:

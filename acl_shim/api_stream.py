@@ -1,0 +1,169 @@
+"""Typed face of the C table: streams, callbacks, events, notifies."""
+
+from typing import Protocol
+
+from acl_shim.api_types import (
+    Cell,
+    CharArray,
+    EventHandle,
+    FloatCell,
+    IntArray,
+    IpcEventHandleStruct,
+    NotifyHandle,
+    StreamHandle,
+)
+
+
+class StreamApi(Protocol):
+    """Streams; the stream 0 is the default stream of the current context; time-outs in milliseconds, -1 for ever."""
+
+    def aclrtCreateStream(self, stream: Cell, /) -> int:
+        """Write a new stream of the current context."""
+
+    def aclrtCreateStreamWithConfig(self, stream: Cell, priority: int, flag: int, /) -> int:
+        """Write a new stream of the current context with a priority, 0 the highest, and `StreamFlag` bits."""
+
+    def aclrtDestroyStream(self, stream: StreamHandle, /) -> int:
+        """Wait for a stream's tasks and destroy it."""
+
+    def aclrtDestroyStreamForce(self, stream: StreamHandle, /) -> int:
+        """Drop a stream's tasks and destroy it."""
+
+    def aclrtSynchronizeStream(self, stream: StreamHandle, /) -> int:
+        """Wait for a stream's tasks; returns what one of them failed with."""
+
+    def aclrtSynchronizeStreamWithTimeout(self, stream: StreamHandle, timeout_ms: int, /) -> int:
+        """Wait for a stream's tasks; 507046 where the time is over first."""
+
+    def aclrtStreamQuery(self, stream: StreamHandle, status: Cell, /) -> int:
+        """Write a `StreamStatus`."""
+
+    def aclrtStreamGetId(self, stream: StreamHandle, stream_id: Cell, /) -> int:
+        """Write a stream's number."""
+
+    def aclrtStreamGetPriority(self, stream: StreamHandle, priority: Cell, /) -> int:
+        """Write a stream's priority."""
+
+    def aclrtStreamGetFlags(self, stream: StreamHandle, flags: Cell, /) -> int:
+        """Write a stream's `StreamFlag` bits."""
+
+    def aclrtDeviceGetStreamPriorityRange(self, least: Cell, greatest: Cell, /) -> int:
+        """Write the numbers of the lowest and the highest priority."""
+
+    def aclrtSetStreamFailureMode(self, stream: StreamHandle, mode: int, /) -> int:
+        """Say what a stream does after a failed task, a `StreamFailureMode`."""
+
+    def aclrtValueWrite(self, addr: int, value: int, flag: int, stream: StreamHandle, /) -> int:
+        """Write a 64-bit word of device memory in stream order."""
+
+    def aclrtValueWait(self, addr: int, value: int, flag: int, stream: StreamHandle, /) -> int:
+        """Let a stream wait for a 64-bit word of device memory."""
+
+
+class CallbackApi(Protocol):
+    """Functions that the runtime calls; a function is the address of a C function."""
+
+    def aclrtLaunchCallback(self, function: int, user_data: int, block_type: int, stream: StreamHandle, /) -> int:
+        """Have a function called in stream order by a thread that serves the stream."""
+
+    def aclrtSubscribeReport(self, thread_id: int, stream: StreamHandle, /) -> int:
+        """Let a thread serve the callbacks of a stream."""
+
+    def aclrtUnSubscribeReport(self, thread_id: int, stream: StreamHandle, /) -> int:
+        """End what `aclrtSubscribeReport` began."""
+
+    def aclrtProcessReport(self, timeout_ms: int, /) -> int:
+        """Call what is due on the calling thread, or wait for it."""
+
+    def aclrtLaunchHostFunc(self, stream: StreamHandle, function: int, args: int, /) -> int:
+        """Have a function called in stream order on a thread of the runtime."""
+
+    def aclrtSubscribeHostFunc(self, thread_id: int, stream: StreamHandle, /) -> int:
+        """Let a thread call the host functions of a stream."""
+
+    def aclrtUnSubscribeHostFunc(self, thread_id: int, stream: StreamHandle, /) -> int:
+        """End what `aclrtSubscribeHostFunc` began."""
+
+    def aclrtProcessHostFunc(self, timeout_ms: int, /) -> int:
+        """Call the host functions that are due on the calling thread, or wait for one."""
+
+
+class EventApi(Protocol):
+    """Events and notifies; the stream 0 is the default stream of the current context."""
+
+    def aclrtCreateEvent(self, event: Cell, /) -> int:
+        """Write a new event."""
+
+    def aclrtCreateEventWithFlag(self, event: Cell, flag: int, /) -> int:
+        """Write a new event with `EventFlag` bits."""
+
+    def aclrtCreateEventExWithFlag(self, event: Cell, flag: int, /) -> int:
+        """Write a new event with `EventFlag` bits that takes no hardware event."""
+
+    def aclrtDestroyEvent(self, event: EventHandle, /) -> int:
+        """Destroy an event."""
+
+    def aclrtRecordEvent(self, event: EventHandle, stream: StreamHandle, /) -> int:
+        """Let an event record where a stream is."""
+
+    def aclrtRecordEventWithFlag(self, event: EventHandle, stream: StreamHandle, flag: int, /) -> int:
+        """Let an event record where a stream is, as a node of its own where the flag is 1."""
+
+    def aclrtResetEvent(self, event: EventHandle, stream: StreamHandle, /) -> int:
+        """Take back in stream order what an event recorded."""
+
+    def aclrtStreamWaitEvent(self, stream: StreamHandle, event: EventHandle, /) -> int:
+        """Let a stream wait for an event."""
+
+    def aclrtStreamWaitEventWithFlag(
+        self, stream: StreamHandle, event: EventHandle, timeout_ms: int, flag: int, /
+    ) -> int:
+        """Let a stream wait for an event, as a node of its own where the flag is 1."""
+
+    def aclrtSetOpWaitTimeout(self, timeout_s: int, /) -> int:
+        """Say how long streams wait for events, in seconds; 0 for ever."""
+
+    def aclrtQueryEventStatus(self, event: EventHandle, status: Cell, /) -> int:
+        """Write an `EventRecordedStatus`."""
+
+    def aclrtQueryEventWaitStatus(self, event: EventHandle, status: Cell, /) -> int:
+        """Write an `EventWaitStatus`."""
+
+    def aclrtSynchronizeEvent(self, event: EventHandle, /) -> int:
+        """Wait for what an event recorded."""
+
+    def aclrtSynchronizeEventWithTimeout(self, event: EventHandle, timeout_ms: int, /) -> int:
+        """Wait for what an event recorded; 507047 where the time is over first."""
+
+    def aclrtEventElapsedTime(self, milliseconds: FloatCell, start: EventHandle, end: EventHandle, /) -> int:
+        """Write the time between two events."""
+
+    def aclrtEventGetTimestamp(self, event: EventHandle, microseconds: Cell, /) -> int:
+        """Write when an event was reached."""
+
+    def aclrtIpcGetEventHandle(self, event: EventHandle, handle: IpcEventHandleStruct, /) -> int:
+        """Write a key of an event for another process."""
+
+    def aclrtIpcOpenEventHandle(self, handle: IpcEventHandleStruct, event: Cell, /) -> int:
+        """Write an event of another process."""
+
+    def aclrtCreateNotify(self, notify: Cell, flag: int, /) -> int:
+        """Write a new notify."""
+
+    def aclrtDestroyNotify(self, notify: NotifyHandle, /) -> int:
+        """Destroy a notify."""
+
+    def aclrtRecordNotify(self, notify: NotifyHandle, stream: StreamHandle, /) -> int:
+        """Set a notify in stream order."""
+
+    def aclrtWaitAndResetNotify(self, notify: NotifyHandle, stream: StreamHandle, timeout_s: int, /) -> int:
+        """Let a stream wait for a notify and take it back; 0 seconds for ever."""
+
+    def aclrtNotifyGetExportKey(self, notify: NotifyHandle, key: CharArray, len_bytes: int, flags: int, /) -> int:
+        """Write a key of a notify."""
+
+    def aclrtNotifyImportByKey(self, notify: Cell, key: bytes, flags: int, /) -> int:
+        """Write a notify of another process."""
+
+    def aclrtNotifySetImportPid(self, notify: NotifyHandle, pids: IntArray, count: int, /) -> int:
+        """Say which processes may import a notify."""
