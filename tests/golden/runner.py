@@ -10,28 +10,37 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from tests.golden import om_manifest
+from tests.golden import acl_calls, om_manifest
 from tests.golden.facts import Report, State, load_document, place_text
 
-SCHEMAS: tuple[ModuleType, ...] = (om_manifest,)
+SCHEMAS: tuple[ModuleType, ...] = (acl_calls, om_manifest)
 FIRST_DIFFERENCES = 20
 
 
-def check_file(path: Path) -> Report:
+def check_file(path: Path, profile: str | None = None) -> Report:
     """Compare one expectation file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    profile
+        Profile of the host runtime on which recorded calls are made; other files have none.
 
     Raises
     ------
     ValueError
-        The file is not JSON, or has the structure of no known schema.
+        The file is not JSON, or has the structure of no known schema, or a profile is given for no recorded calls.
     OSError
         The file cannot be read.
     """
     document = load_document(path)
     for schema in SCHEMAS:
         if schema.matches(document):
+            if profile and schema is not acl_calls:
+                raise ValueError("a profile is only for recorded calls")
             report = Report(document)
-            schema.check(document, path.parent, report)
+            schema.check(document, path.parent, report, **({"profile": profile} if profile else {}))
             return report
     raise ValueError("no known schema has this structure")
 
@@ -40,6 +49,7 @@ def summary(report: Report) -> str:
     """Return the counts of a report in one line."""
     counts = f"{report.count(State.COMPARED)} of {len(report.states)} facts compared"
     rest = [
+        f"{report.count(State.INPUT)} input",
         f"{report.count(State.DOCUMENTATION)} documentation",
         f"{report.count(State.LEFT_OUT)} not compared",
         f"{report.count(State.UNKNOWN)} unknown or unreached",
@@ -49,9 +59,11 @@ def summary(report: Report) -> str:
 
 
 def print_findings(report: Report) -> None:
-    """Print why a report did not pass: reasons, first differences, first unknown facts."""
+    """Print what a report says beside its counts: reasons, first differences, first unknown facts."""
     for reason, count in report.reasons.items():
         print(f"  not compared, {reason}: {count} facts")
+    for name, count in report.accepted.items():
+        print(f"  differs as documented, {name}: {count} facts")
     lines = [f"  {place_text(place)}: {text}" for place, text in report.differences]
     unknown = [place for place, state in report.states.items() if state is State.UNKNOWN]
     lines += [f"  {place_text(place)}: key unknown, or nothing found to compare with" for place in unknown]
@@ -64,20 +76,20 @@ def print_findings(report: Report) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Check the files named on the command line and return the exit code."""
     parser = argparse.ArgumentParser(prog="golden", description="Compare expectation files with what gevar finds.")
+    parser.add_argument("--profile", choices=("card", "strict"), help="make recorded calls under this profile")
     parser.add_argument("files", metavar="FILE", nargs="+", type=Path)
     passed = compared = facts = 0
-    files: list[Path] = parser.parse_args(arguments).files
+    options = parser.parse_args(arguments)
+    files: list[Path] = options.files
     for path in files:
         try:
-            report = check_file(path)
+            report = check_file(path, options.profile)
         except (OSError, ValueError) as error:
             print(f"{path}: FAILED: {error}")
             continue
         print(f"{path}: {'passed' if report.passed else 'FAILED'}: {summary(report)}")
-        if report.passed:
-            passed += 1
-        else:
-            print_findings(report)
+        print_findings(report)
+        passed += report.passed
         compared += report.count(State.COMPARED)
         facts += len(report.states)
     print(f"{passed} of {len(files)} files passed, {compared} of {facts} facts compared")
