@@ -1,10 +1,10 @@
 """Move regions of files, or buffers, into device memory at the speed of the slowest link.
 
-Each worker owns one pinned staging buffer and takes the next block from a shared iterator: read it with ``pread``, copy
-it to the device, go on. A file is never copied from a map of it: a page fault inside a copy is slower than ``pread``
-and turns a file that was cut short into a signal instead of an error. The staging buffers are all the host memory used,
-whatever the size of the model. Blocks are small enough for the staging buffer to stay in a core's cache, so the bytes
-cross main memory once on the way in and once on the way out.
+Each worker owns one pinned staging buffer. It takes the next span from a shared iterator and moves it block by block:
+read with ``pread``, copy to the device, go on. A file is never copied from a map of it: a page fault inside a copy is
+slower than ``pread`` and turns a file that was cut short into a signal instead of an error. The staging buffers are all
+the host memory used, whatever the size of the model. A block is small enough for the staging buffer to stay in a core's
+cache; a span is large enough that asking for the next one costs nothing beside the copies.
 """
 
 import os
@@ -17,10 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acl_shim import Device, PinnedBuffer
+from acl_shim.codes import MemcpyKind
 from gevar.errors import LoadError
 
-#: Bytes read and copied at a time. One MiB stays in the second-level cache of current server cores.
-DEFAULT_BLOCK_BYTES = 1 << 20
+#: Bytes read and copied at a time: fewer cost more calls, more leave the caches of a core.
+DEFAULT_BLOCK_BYTES = 2 << 20
+#: Blocks in a span, the piece of work that a worker takes at once and after which progress is told.
+_SPAN_BLOCKS = 8
 #: Below this many bytes a second worker costs more than it brings.
 _ONE_WORKER_BYTES = 8 << 20
 #: More readers than this do not help on the links seen so far.
@@ -63,8 +66,8 @@ class UploadReport(NamedTuple):
         return self.size_bytes / self.elapsed_s / 1e9 if self.size_bytes and self.elapsed_s > 0 else 0.0
 
 
-class _Block(NamedTuple):
-    """One piece of a request: where it comes from, where it goes, how long it is."""
+class _Span(NamedTuple):
+    """A piece of a request: where it comes from, where it goes, how long it is."""
 
     file: int | None
     path: Path | None
@@ -95,7 +98,7 @@ def upload(
     block_bytes
         Bytes read and copied at a time; also the size of each worker's staging buffer.
     on_progress
-        Called with (bytes done, bytes in all) after each block, from one thread at a time. An exception it raises
+        Called with (bytes done, bytes in all) after every few blocks, from one thread at a time. An exception it raises
         stops the upload and is raised here.
 
     Raises
@@ -118,10 +121,10 @@ def upload(
     count = workers or _default_workers(total)
     started = time.perf_counter()
     with ExitStack() as stack:
-        blocks = _Blocks(_cut(requests, block_bytes, _open_files(requests, stack)), total, on_progress)
+        spans = _Spans(_cut(requests, block_bytes * _SPAN_BLOCKS, _open_files(requests, stack)), total, on_progress)
         staging_bytes = min(block_bytes, max(total, 1))
         buffers = [stack.enter_context(device.malloc_host(staging_bytes)) for _ in range(count)]
-        _run_workers(device, blocks, buffers)
+        _run_workers(device, spans, buffers)
     return UploadReport(total, time.perf_counter() - started, count, block_bytes)
 
 
@@ -155,58 +158,58 @@ def open_region(region: FileRegion, stack: ExitStack) -> int:
     return file
 
 
-def _cut(requests: Sequence[UploadRequest], block_bytes: int, files: dict[Path, int]) -> Iterator[_Block]:
-    """Cut the requests into blocks, in order."""
+def _cut(requests: Sequence[UploadRequest], span_bytes: int, files: dict[Path, int]) -> Iterator[_Span]:
+    """Cut the requests into spans, in order."""
     for request in requests:
         source = request.source
-        for done in range(0, request.size_bytes, block_bytes):
-            size = min(block_bytes, request.size_bytes - done)
+        for done in range(0, request.size_bytes, span_bytes):
+            size = min(span_bytes, request.size_bytes - done)
             target = request.dev_addr + done
             if isinstance(source, FileRegion):
-                yield _Block(files[source.path], source.path, source.offset + done, None, target, size)
+                yield _Span(files[source.path], source.path, source.offset + done, None, target, size)
             else:
-                yield _Block(None, None, 0, source.cast("B")[done : done + size], target, size)
+                yield _Span(None, None, 0, source.cast("B")[done : done + size], target, size)
 
 
-class _Blocks:
-    """The blocks still to be moved, what is done, and the first failure; shared by the workers."""
+class _Spans:
+    """The spans still to be moved, what is done, and the first failure; shared by the workers."""
 
-    def __init__(self, blocks: Iterator[_Block], total: int, on_progress: Callable[[int, int], None] | None) -> None:
-        self._blocks = blocks
+    def __init__(self, spans: Iterator[_Span], total: int, on_progress: Callable[[int, int], None] | None) -> None:
+        self._spans = spans
         self._total = total
         self._done = 0
         self._on_progress = on_progress
         self._lock = threading.Lock()
         self.failure: BaseException | None = None
 
-    def take(self) -> _Block | None:
-        """Return the next block; None when there is none or another worker failed."""
+    def take(self) -> _Span | None:
+        """Return the next span; None when there is none or another worker failed."""
         with self._lock:
-            return None if self.failure else next(self._blocks, None)
+            return None if self.failure else next(self._spans, None)
 
     def done(self, size_bytes: int) -> None:
-        """Count a block that has arrived."""
+        """Count a span that has arrived."""
         with self._lock:
             self._done += size_bytes
             if self._on_progress and not self.failure:
                 self._on_progress(self._done, self._total)
 
     def fail(self, error: BaseException) -> None:
-        """Remember the first failure; the other workers stop at their next block."""
+        """Remember the first failure; the other workers stop at their next span."""
         with self._lock:
             self.failure = self.failure or error
 
 
-def _run_workers(device: Device, blocks: _Blocks, buffers: list[PinnedBuffer]) -> None:
-    """Move all blocks with one worker for each staging buffer, the calling thread being the first."""
+def _run_workers(device: Device, spans: _Spans, buffers: list[PinnedBuffer]) -> None:
+    """Move all spans with one worker for each staging buffer, the calling thread being the first."""
 
     def work(staging: PinnedBuffer) -> None:
         try:
-            while (block := blocks.take()) is not None:
-                _move(device, block, staging.view)
-                blocks.done(block.size_bytes)
+            while (span := spans.take()) is not None:
+                _move(device, span, staging)
+                spans.done(span.size_bytes)
         except BaseException as error:  # handed to the caller below
-            blocks.fail(error)
+            spans.fail(error)
 
     threads = [threading.Thread(target=work, args=(buffer,), name="gevar-upload") for buffer in buffers[1:]]
     for thread in threads:
@@ -214,20 +217,23 @@ def _run_workers(device: Device, blocks: _Blocks, buffers: list[PinnedBuffer]) -
     work(buffers[0])
     for thread in threads:
         thread.join()
-    if blocks.failure:
-        raise blocks.failure
+    if spans.failure:
+        raise spans.failure
 
 
-def _move(device: Device, block: _Block, staging: memoryview) -> None:
-    """Bring one block to the device, through the staging buffer when it comes from a file."""
-    if block.buffer is not None:
-        device.memcpy_in(block.dev_addr, block.size_bytes, block.buffer)
+def _move(device: Device, span: _Span, staging: PinnedBuffer) -> None:
+    """Bring one span to the device, block by block through the staging buffer when it comes from a file."""
+    if span.buffer is not None:
+        device.memcpy_in(span.dev_addr, span.size_bytes, span.buffer)
         return
-    assert block.file is not None
-    assert block.path is not None
-    view = staging[: block.size_bytes]
-    read_region(block.file, block.path, block.offset, view)
-    device.memcpy_in(block.dev_addr, block.size_bytes, view)
+    assert span.file is not None
+    assert span.path is not None
+    block_bytes = staging.size_bytes
+    for done in range(0, span.size_bytes, block_bytes):
+        size = min(block_bytes, span.size_bytes - done)
+        with staging.view[:size] as block:
+            read_region(span.file, span.path, span.offset + done, block)
+        device.memcpy(span.dev_addr + done, size, staging.addr, size, MemcpyKind.ACL_MEMCPY_HOST_TO_DEVICE)
 
 
 def read_region(file: int, path: Path, offset: int, view: memoryview) -> None:
@@ -241,7 +247,8 @@ def read_region(file: int, path: Path, offset: int, view: memoryview) -> None:
     got = 0
     while got < view.nbytes:
         try:
-            step = os.preadv(file, [view[got:]], offset + got)
+            with view[got:] as rest:
+                step = os.preadv(file, [rest], offset + got)
         except OSError as error:
             raise LoadError(path, offset, view.nbytes, got, error.strerror or str(error)) from error
         if step == 0:
