@@ -117,7 +117,10 @@ class DeviceRecords:
     def device(self, device_id: DeviceId) -> DeviceState:
         """Return the state of a device, an empty one at the first question."""
         with self._lock:
-            return self._devices.setdefault(device_id, DeviceState(self._lock))
+            device = self._devices.get(device_id)
+            if device is None:
+                device = self._devices[device_id] = DeviceState(self._lock)
+            return device
 
     def records(self) -> list[DeviceRecord]:
         """Return every published record."""

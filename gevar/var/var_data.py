@@ -144,12 +144,16 @@ class VarData(VarMemory):
             self._require_mem_manager().memcpy_out(data, dev_addr, device_id)
 
     def _room(self, logic_addr: LogicAddr, size_bytes: int) -> tuple[VarBlock, int]:
-        """The block an access goes to, and the bytes from its address to the end of the block."""
+        """The block an access goes to, and the bytes from its address to the end of the data."""
         resource = self._require(PARAM_INVALID)
         block = self._find_block(resource, logic_addr)
         if block is None:
             raise self._no_block(resource, logic_addr)
-        if logic_addr + size_bytes > block.end:
-            reason = f"{size_bytes} B from there pass the end of variable {block.key}, {block.size_bytes} B"
-            raise AddressError(logic_addr, reason, nearest=(block.logic_addr, block.size_bytes))
-        return block, block.end - logic_addr
+        held_bytes = block.size_bytes
+        if block.extern_addr is not None:
+            held_bytes = min(held_bytes, block.extern_size_bytes)
+        room = block.logic_addr + held_bytes - logic_addr
+        if size_bytes > room:
+            reason = f"{size_bytes} B from there pass the end of variable {block.key}, {held_bytes} B"
+            raise AddressError(logic_addr, reason, nearest=(block.logic_addr, held_bytes))
+        return block, room

@@ -22,7 +22,7 @@ from gevar.var.mem_resource import MemResource
 from gevar.var.memory_config import MemoryConfig
 from gevar.var.var_block import VarBlock, VarRecord
 from gevar.var.var_key import VarKey
-from gevar.var.var_op import CONSTPLACEHOLDER, VarOp
+from gevar.var.var_op import CONSTANTOP, CONSTPLACEHOLDER, VarOp
 from gevar.var.var_request import VarRequest
 from gevar.var.weight_index import ConstantIndex, FileConstantIndex
 
@@ -76,17 +76,20 @@ class VarResource:
         return self.cur_descs.get(self.batch_names.get(name, name))
 
     def request(self, name: str, op: VarOp | None, desc: TensorDesc, mem_type: MemType) -> VarRequest:
-        """Prepare a registration; reads a constant's whole weight, so it is made without the manager's lock.
+        """Prepare a registration, without the manager's lock: the weight of a constant that may be new is read.
 
         Raises
         ------
         ValueError
             An attribute of a file constant has the wrong type.
         """
-        probe = None if self.cur_desc(name) is not None else self.constants.probe(op)
+        key, file_slice = self.var_key(name, desc), None if op is None else op.file_slice
+        probe = None
+        if op is not None and op.op_type == CONSTANTOP and self._named_block(key, desc.size) is None:
+            probe = self.constants.probe(op)
         if probe is not None:
             self.constants.find(probe, desc.size, mem_type)  # compares the bytes now; the probe remembers the answer
-        return VarRequest(self.var_key(name, desc), desc, mem_type, op, probe, None if op is None else op.file_slice)
+        return VarRequest(key, desc, mem_type, op, probe, file_slice)
 
     def assign(self, request: VarRequest, mem: MemResource, config: MemoryConfig) -> VarRecord:
         """Give a variable its block: its own, its name's, that of an equal weight, or a new one.
@@ -112,24 +115,27 @@ class VarResource:
 
     def _block_to_share(self, request: VarRequest) -> VarBlock | None:
         """The block that a variable gets without new space; None where it needs a new one."""
-        key, size_bytes = request.key, request.desc.size
-        own, cur_desc = self.records.get(key), self.cur_descs.get(key.name)
-        current = None if cur_desc is None else self.find_current(key.name)
-        for record in (own, current):
-            if record is not None and record.block.mem_type != request.mem_type:
-                raise _type_change(record, request.mem_type)
+        key, size_bytes, mem_type = request.key, request.desc.size, request.mem_type
+        for record in (self.records.get(key), self.find_current(key.name)):
+            if record is not None and record.block.mem_type != mem_type:
+                raise _type_change(record, mem_type)
+        block = self._named_block(key, size_bytes)
+        if block is not None or key in self.records or key.name in self.cur_descs:
+            return block
+        if request.probe is not None:
+            return self.constants.find(request.probe, size_bytes, mem_type)
+        if request.file_slice is not None:
+            return self.file_constants.find(request.file_slice, size_bytes, mem_type)
+        return None
+
+    def _named_block(self, key: VarKey, size_bytes: int) -> VarBlock | None:
+        """The block that a key has, else that of its name's current description, if it is large enough."""
+        own, cur_desc, current = self.records.get(key), self.cur_descs.get(key.name), self.find_current(key.name)
         if own is not None and size_bytes <= own.block.size_bytes:
             return own.block
-        if cur_desc is not None:
-            fits = current is not None and size_bytes <= min(cur_desc.size, current.block.size_bytes)
-            return current.block if current is not None and fits else None
-        if own is not None:
+        if cur_desc is None or current is None or size_bytes > min(cur_desc.size, current.block.size_bytes):
             return None
-        if request.probe is not None:
-            return self.constants.find(request.probe, size_bytes, request.mem_type)
-        if request.file_slice is not None:
-            return self.file_constants.find(request.file_slice, size_bytes, request.mem_type)
-        return None
+        return current.block
 
     def find_current(self, key_name: str) -> VarRecord | None:
         """Return what a batch key name stands for with its current description."""
@@ -208,8 +214,7 @@ class VarResource:
         if desc.size > min(cur_desc.size, current.block.size_bytes):
             reason = f"{desc.size} B do not fit the {cur_desc.size} B it has; assign it instead of restoring it"
             raise VariableError(str(key), reason, status=PARAM_INVALID)
-        own = self.records.get(key)
-        block = own.block if own is not None and desc.size <= own.block.size_bytes else current.block
+        block = self._named_block(key, desc.size) or current.block
         return self._point(request, block, _offset(block, config))
 
     def set_var_addr(self, request: VarRequest, logic_addr: LogicAddr, config: MemoryConfig) -> None:

@@ -177,6 +177,15 @@ def test_what_a_block_was_made_for_is_what_it_shares(vm: VarManager) -> None:
     assert _assign(vm, "c", desc, constant("c", b"1234", desc)) == 0
 
 
+def test_a_new_block_of_a_known_name_is_found_by_its_weight(vm: VarManager) -> None:
+    small, form, grown = make_desc(4), make_desc(8, DataType.DT_UINT8), make_desc(12)
+    _assign(vm, "c", small, constant("c", b"1234", small))
+    assert _assign(vm, "c", form, constant("c", b"12345678", form)) == 1536
+    assert _assign(vm, "c", grown, constant("c", b"123456789012", grown)) == 3072
+    assert _assign(vm, "d", form, constant("d", b"12345678", form)) == 1536
+    assert _assign(vm, "e", grown, constant("e", b"123456789012", grown)) == 3072
+
+
 def test_a_constant_without_a_weight_shares_nothing(vm: VarManager) -> None:
     desc = make_desc(4)
     assert _assign(vm, "a", desc, constant("a", None, desc)) == 0

@@ -179,6 +179,17 @@ def test_constants_variables_and_place_holders_keep_apart(vm: VarManager, memory
     assert bytes(memory.blocks[0, own].data) == b"pppp"
 
 
+def test_nothing_goes_behind_the_memory_of_a_place_holder(vm: VarManager, memory: FakeMemory) -> None:
+    own = memory.malloc_memory(vm.get_var_mem_type(0), "own", 64, DeviceId(0))
+    addr = vm.assign_var_mem("p", place_holder("p", own, 4), make_desc(8))
+    with pytest.raises(AddressError, match="8 B from there pass the end of variable p_2_2, 4 B"):
+        vm["p"].write(b"12345678")
+    with pytest.raises(AddressError, match="pass the end"):
+        vm.read_var_memory(LogicAddr(addr + 6), bytearray(1))
+    vm.write_var_memory(addr, b"1234")
+    assert bytes(memory.blocks[0, own].data[:8]) == b"1234\xee\xee\xee\xee"
+
+
 def test_a_handle_follows_the_description(vm: VarManager) -> None:
     vm.assign_var_mem("w", None, make_desc(8, DataType.DT_INT8, shape=(8,)))
     handle = vm["w"]
