@@ -95,7 +95,8 @@ class ModelRtVarManager:
         StateError
             `init` was not called.
         VariableError, AddressError
-            A variable contradicts one that is there, or does not lie in the variable space.
+            A variable contradicts one that is there, does not lie in the variable space, or has a size of 0 (status
+            FAILED).
         AclError
             The device refuses memory or a copy.
 
@@ -113,6 +114,9 @@ class ModelRtVarManager:
         vm, desc = self._var_manager, op.output_desc[0]
         if not vm.is_var_exist(op.name, desc):
             vm.restore_var_mem(op.name, op, desc, MemType.RT_MEMORY_HBM)
+        if desc.size <= 0:
+            reason = f"its size is {desc.size} B; a variable at run time needs at least 1 B"
+            raise VariableError(op.name, reason, status=FAILED)
         logic_addr = vm.get_var_addr(op.name, desc)
         dev_addr = vm.get_var_memory_addr(logic_addr, MemType.RT_MEMORY_HBM, device_id)
         with self._lock:
