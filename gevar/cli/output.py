@@ -14,8 +14,8 @@ from rich.text import Text
 from acl_shim import Runtime
 
 _F = TypeVar("_F", bound=Callable[..., object])
-#: Width of a table that does not go to a terminal, in characters: no cell is ever cut or wrapped.
-_FILE_WIDTH = 10_000
+#: Most characters in a line of a table: no cell is ever cut or folded, so an address can be copied as it stands.
+_WIDEST = 10_000
 
 
 def shared_options(function: _F) -> _F:
@@ -47,12 +47,10 @@ def print_banner(runtime: Runtime) -> None:
 
 def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
     """Print rows under column heads; each column is (head, "left" or "right")."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_FILE_WIDTH)
+    console = Console(highlight=False, width=_WIDEST)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for head, justify in columns:
-        table.add_column(head, justify="right" if justify == "right" else "left", overflow="fold")
+        table.add_column(head, justify="right" if justify == "right" else "left")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     console.print(table)

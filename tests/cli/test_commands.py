@@ -75,7 +75,7 @@ def test_load(model: tuple[Path, dict[str, np.ndarray]]) -> None:
     assert facts["files"][1]["verify"]["differences"] == []
 
 
-def test_a_terminal_wraps_and_a_file_does_not(model: tuple[Path, dict[str, np.ndarray]]) -> None:
+def test_a_narrow_terminal_folds_no_cell(model: tuple[Path, dict[str, np.ndarray]]) -> None:
     narrow = gevar("load", model[0], COLUMNS="40")
     assert any("scale_again" in line and "DT_INT32" in line for line in narrow.stdout.splitlines())
 
