@@ -23,8 +23,9 @@ HOSTACL_API const char *hostacl_version(void);
 /* Text of the last refusal by a hostacl call on this thread, "" when there was none; valid until the next refusal. */
 HOSTACL_API const char *hostacl_error(void);
 
-/* Sets one option. Allowed while no device is set, no context made and nothing allocated or reserved, else 148051. The same keys
- * are read from the environment as HOSTACL_<KEY> in capitals at the first call of the library and at hostacl_reset.
+/* Sets one option. The same keys are read from the environment as HOSTACL_<KEY> in capitals, at the first call of the
+ * library and at hostacl_reset. These are allowed while no device is set, no context made and nothing allocated or
+ * reserved, else 148051:
  *   devices        number of devices, 1 to 64 (2)
  *   soc_name       product, e.g. Ascend910B1 (the default); decides padding, 1 GiB pages, memory type and pool sizes
  *   capacity       bytes of memory per device; pools that are not given follow from it
@@ -36,16 +37,43 @@ HOSTACL_API const char *hostacl_error(void);
  *   mode           isolated (default) or unified: memory is also mapped at its device address, so that host code which
  *                  plays a kernel can use device pointers; vm.max_map_count then limits blocks and mappings
  *   hugetlb        1: pools of 2 MiB and 1 GiB pages consist of huge pages of the host where it has them (0)
+ *   virtual_memory on (default), or off: the driver lacks reserved ranges, their calls return 207000
+ * These may change at any time:
+ *   poison         byte that new device and host memory is filled with, or off (default: its content is left open)
+ *   poison_free    byte that memory is filled with when it is freed, or off (default)
+ *   stacks         on: live objects keep the calls that made them, for hostacl_live_report; off (default)
+ *   leaks          what happens when objects are alive at process exit: off (default), report to stderr, or fail: the
+ *                  report, then exit code 99
+ *   trace          where a JSON line for every call goes: off (default), stderr, fd:N or the path of a file
+ *   app_log        where aclAppLog writes: off (default), stderr, fd:N or the path of a file
  * Numbers are decimal or 0x hexadecimal; sizes may end in K, M, G or T (powers of 1024). */
 HOSTACL_API int hostacl_configure(const char *key, const char *value);
 
-/* Back to the start: everything is freed and destroyed, device counts are 0, counters and injected failures are gone,
+/* Back to the start: everything is freed and destroyed, device counts are 0, counters and planned faults are gone,
  * options are those of the environment. Handles and addresses from before are dead. */
 HOSTACL_API int hostacl_reset(void);
 
+/* ---- Faults. hostacl_reset takes them back, then those of the environment are in force. ---- */
+
 /* Makes the nth call from now (1 is the next) of an exported function return code before it has any effect; other calls
- * run. nth 0 clears the failure of that function. A null function with nth 0 clears all. */
+ * run. nth 0 clears the failure of that function. A null function with nth 0 clears all.
+ * Environment: HOSTACL_FAIL=aclrtMalloc:3:207001,aclrtMemcpy:1:507899 */
 HOSTACL_API int hostacl_fail(const char *function, uint64_t nth, int code);
+
+/* Makes every call of an exported function wait first; 0 ends that. A null function with 0 ends it for all.
+ * Environment: HOSTACL_DELAY=aclrtMemcpy:200,aclrtMalloc:50 */
+HOSTACL_API int hostacl_delay(const char *function, uint64_t microseconds);
+
+/* Makes allocations of device, host and physical memory above bytes fail with code; code 0 ends that.
+ * Environment: HOSTACL_FAIL_ABOVE=1G or HOSTACL_FAIL_ABOVE=1G:207005 (207001 without a code) */
+HOSTACL_API int hostacl_fail_above(uint64_t bytes, int code);
+
+/* Makes the nth copy from now (1 is the next) move only its first bytes and return code, or report it where the copy is
+ * asynchronous; code 0 hides the loss. Copies of no bytes and refused ones do not count. nth 0 ends that.
+ * Environment: HOSTACL_SHORT_COPY=2:4096:507899 */
+HOSTACL_API int hostacl_short_copy(uint64_t nth, uint64_t bytes, int code);
+
+/* ---- What happens and what is there ---- */
 
 /* Calls of an exported function since the start or the last reset, refused ones included; 0 for an unknown name. */
 HOSTACL_API uint64_t hostacl_calls(const char *function);
@@ -81,8 +109,9 @@ typedef struct {
 
 HOSTACL_API int hostacl_live(hostacl_live_t *out);
 
-/* Writes one line per live object, at most len bytes with the closing zero. Returns the length of the whole text, as
- * snprintf does. buf may be null when len is 0. */
+/* Writes one line per live object, with the option stacks the calls that made it on the lines below,
+ * each after four spaces; at most len bytes with the closing zero. Returns the length of the whole text, as snprintf
+ * does. buf may be null when len is 0. */
 HOSTACL_API int hostacl_live_report(char *buf, size_t len);
 
 /* Writes "key: value" lines: version, profile, soc_name, address range and whether it is reserved, pool sizes, devices.

@@ -16,7 +16,7 @@ static bool has_context(void) {
 }
 
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind) {
-    ENTER(aclrtMemcpy);
+    ENTER(aclrtMemcpy, dst, destMax, src, count, kind);
     if (!count)
         return ACL_SUCCESS;
     if (!dst || !src)
@@ -34,7 +34,7 @@ aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, a
 }
 
 aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count) {
-    ENTER(aclrtMemset);
+    ENTER(aclrtMemset, devPtr, maxCount, value, count);
     if (!count)
         return ACL_SUCCESS;
     if (!devPtr)

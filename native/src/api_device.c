@@ -24,7 +24,7 @@ static struct device *valid_device(int32_t id) {
 }
 
 aclError aclrtSetDevice(int32_t deviceId) {
-    ENTER(aclrtSetDevice);
+    ENTER(aclrtSetDevice, deviceId);
     table_lock();
     struct device *device = valid_device(deviceId);
     int code = device ? context_set_device(device) : ACL_ERROR_RT_INVALID_DEVICEID;
@@ -49,17 +49,17 @@ static aclError reset(int32_t id, bool force) {
 }
 
 aclError aclrtResetDevice(int32_t deviceId) {
-    ENTER(aclrtResetDevice);
+    ENTER(aclrtResetDevice, deviceId);
     return reset(deviceId, false);
 }
 
 aclError aclrtResetDeviceForce(int32_t deviceId) {
-    ENTER(aclrtResetDeviceForce);
+    ENTER(aclrtResetDeviceForce, deviceId);
     return reset(deviceId, true);
 }
 
 aclError aclrtGetDevice(int32_t *deviceId) {
-    ENTER(aclrtGetDevice);
+    ENTER(aclrtGetDevice, deviceId);
     if (!deviceId)
         return null_argument("deviceId");
     table_lock();
@@ -71,7 +71,7 @@ aclError aclrtGetDevice(int32_t *deviceId) {
 }
 
 aclError aclrtGetDeviceCount(uint32_t *count) {
-    ENTER(aclrtGetDeviceCount);
+    ENTER(aclrtGetDeviceCount, count);
     if (!count)
         return null_argument("count");
     table_lock();
@@ -81,7 +81,7 @@ aclError aclrtGetDeviceCount(uint32_t *count) {
 }
 
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
-    ENTER(aclrtCreateContext);
+    ENTER(aclrtCreateContext, context, deviceId);
     if (!context)
         return null_argument("context");
     table_lock();
@@ -92,7 +92,7 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
 }
 
 aclError aclrtDestroyContext(aclrtContext context) {
-    ENTER(aclrtDestroyContext);
+    ENTER(aclrtDestroyContext, context);
     if (!context)
         return null_argument("context");
     table_lock();
@@ -102,7 +102,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
 }
 
 aclError aclrtSetCurrentContext(aclrtContext context) {
-    ENTER(aclrtSetCurrentContext);
+    ENTER(aclrtSetCurrentContext, context);
     if (!context)
         return null_argument("context");
     table_lock();
@@ -114,7 +114,7 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
 }
 
 aclError aclrtGetCurrentContext(aclrtContext *context) {
-    ENTER(aclrtGetCurrentContext);
+    ENTER(aclrtGetCurrentContext, context);
     if (!context)
         return null_argument("context");
     table_lock();

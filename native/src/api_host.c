@@ -45,17 +45,17 @@ static int malloc_host(void **out, uint64_t size, const char *name, const aclrtM
 }
 
 aclError aclrtMallocHost(void **hostPtr, size_t size) {
-    ENTER(aclrtMallocHost);
+    ENTER(aclrtMallocHost, hostPtr, size);
     return malloc_host(hostPtr, size, "hostPtr", NULL);
 }
 
 aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg) {
-    ENTER(aclrtMallocHostWithCfg);
+    ENTER(aclrtMallocHostWithCfg, ptr, size, IN(cfg));
     return malloc_host(ptr, size, "ptr", cfg);
 }
 
 aclError aclrtFreeHost(void *hostPtr) {
-    ENTER(aclrtFreeHost);
+    ENTER(aclrtFreeHost, hostPtr);
     if (!hostPtr)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "hostPtr is null");
     table_lock();

@@ -22,7 +22,7 @@ enum memory { MEMORY_DDR, MEMORY_HBM, MEMORY_ANY };
 static const struct {
     enum memory memory; /* type the attribute names */
     unsigned classes;   /* page classes it counts */
-} attributes[] = {
+} counted[] = {
     [ACL_DDR_MEM] = {MEMORY_DDR, HUGE | SMALL},  [ACL_HBM_MEM] = {MEMORY_HBM, HUGE | SMALL},
     [ACL_DDR_MEM_HUGE] = {MEMORY_DDR, HUGE},     [ACL_DDR_MEM_NORMAL] = {MEMORY_DDR, SMALL},
     [ACL_HBM_MEM_HUGE] = {MEMORY_HBM, HUGE},     [ACL_HBM_MEM_NORMAL] = {MEMORY_HBM, SMALL},
@@ -38,10 +38,10 @@ static const struct {
  * DDR. */
 static void count_pools(const struct device *device, uint32_t attr, size_t *free, size_t *total) {
     *free = *total = 0;
-    if (attributes[attr].memory == MEMORY_DDR && runtime_config()->product->hbm)
+    if (counted[attr].memory == MEMORY_DDR && runtime_config()->product->hbm)
         return;
     for (enum page_class cls = 0; cls < PAGE_CLASSES; cls++) {
-        if (attributes[attr].classes >> cls & 1) {
+        if (counted[attr].classes >> cls & 1) {
             *free += device->phys.pools[cls].free * page_class_bytes(cls);
             *total += device->phys.pools[cls].total * page_class_bytes(cls);
         }
@@ -52,7 +52,7 @@ static int memory_info(uint32_t attr, size_t *free, size_t *total) {
     const struct context *context = context_need();
     if (!context)
         return ACL_ERROR_RT_CONTEXT_NULL;
-    if (attributes[attr].classes == GIANT && !runtime_config()->product->giant_pages)
+    if (counted[attr].classes == GIANT && !runtime_config()->product->giant_pages)
         return error_raise(ERROR_DRIVER, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages",
                            runtime_config()->soc_name);
     count_pools(context->device, attr, free, total);
@@ -60,7 +60,7 @@ static int memory_info(uint32_t attr, size_t *free, size_t *total) {
 }
 
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
-    ENTER(aclrtGetMemInfo);
+    ENTER(aclrtGetMemInfo, attr, free, total);
     if (!free || !total)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", free ? "total" : "free");
     if ((uint32_t)attr > ACL_MEM_P2P_HUGE1G)
@@ -99,9 +99,9 @@ static bool describe(uint64_t addr, aclrtPtrAttributes *out) {
     return !vspace_holds(addr);
 }
 
-aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes_out) {
-    ENTER(aclrtPointerGetAttributes);
-    if (!ptr || !attributes_out)
+aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes) {
+    ENTER(aclrtPointerGetAttributes, ptr, attributes);
+    if (!ptr || !attributes)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", ptr ? "attributes" : "ptr");
     aclrtPtrAttributes found;
     table_lock();
@@ -110,6 +110,6 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
     if (!known)
         return error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "%p is a device address that belongs to no block",
                            ptr);
-    *attributes_out = found;
+    *attributes = found;
     return ACL_SUCCESS;
 }

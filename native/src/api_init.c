@@ -10,7 +10,7 @@
 #include "table.h"
 
 aclError aclInit(const char *configPath) {
-    ENTER(aclInit);
+    ENTER(aclInit, configPath);
     table_lock();
     int code = init_state_enter(configPath);
     table_unlock();
@@ -26,7 +26,7 @@ aclError aclFinalize(void) {
 }
 
 aclError aclFinalizeReference(uint64_t *refCount) {
-    ENTER(aclFinalizeReference);
+    ENTER(aclFinalizeReference, refCount);
     table_lock();
     int code = init_state_leave(refCount);
     table_unlock();
@@ -34,8 +34,7 @@ aclError aclFinalizeReference(uint64_t *refCount) {
 }
 
 const char *aclGetRecentErrMsg(void) {
-    if (entry_begin(FUNCTION_aclGetRecentErrMsg))
-        return runtime_blocked();
+    ENTER_OR(runtime_blocked(), aclGetRecentErrMsg);
     table_lock();
     bool has_context = context_current();
     table_unlock();
@@ -49,17 +48,17 @@ static aclError last_error(aclrtLastErrLevel level, bool clear) {
 }
 
 aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
-    ENTER(aclrtPeekAtLastError);
+    ENTER(aclrtPeekAtLastError, level);
     return last_error(level, false);
 }
 
 aclError aclrtGetLastError(aclrtLastErrLevel level) {
-    ENTER(aclrtGetLastError);
+    ENTER(aclrtGetLastError, level);
     return last_error(level, true);
 }
 
 aclError aclrtGetRunMode(aclrtRunMode *runMode) {
-    ENTER(aclrtGetRunMode);
+    ENTER(aclrtGetRunMode, runMode);
     if (!runMode)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "runMode is null");
     *runMode = ACL_HOST;
@@ -67,8 +66,7 @@ aclError aclrtGetRunMode(aclrtRunMode *runMode) {
 }
 
 const char *aclrtGetSocName(void) {
-    if (entry_begin(FUNCTION_aclrtGetSocName))
-        return NULL;
+    ENTER_OR(NULL, aclrtGetSocName);
     table_lock();
     const char *name = runtime_config()->soc_name;
     table_unlock();

@@ -133,17 +133,17 @@ static int malloc_block(const struct malloc_entry *entry, void **out, size_t siz
 }
 
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
-    ENTER(aclrtMalloc);
+    ENTER(aclrtMalloc, devPtr, size, policy);
     return malloc_block(&malloc_entry, devPtr, size, policy);
 }
 
 aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
-    ENTER(aclrtMallocAlign32);
+    ENTER(aclrtMallocAlign32, devPtr, size, policy);
     return malloc_block(&align32_entry, devPtr, size, policy);
 }
 
 aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
-    ENTER(aclrtMallocCached);
+    ENTER(aclrtMallocCached, devPtr, size, policy);
     return malloc_block(&cached_entry, devPtr, size, policy);
 }
 
@@ -160,7 +160,7 @@ static int check_wishes(const struct malloc_wishes *wishes) {
 }
 
 aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg) {
-    ENTER(aclrtMallocWithCfg);
+    ENTER(aclrtMallocWithCfg, devPtr, size, policy, IN(cfg));
     struct malloc_wishes wishes;
     int code = check_request(devPtr, size);
     if (!code)
@@ -171,7 +171,7 @@ aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy pol
 }
 
 aclError aclrtFree(void *devPtr) {
-    ENTER(aclrtFree);
+    ENTER(aclrtFree, devPtr);
     if (!devPtr)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "devPtr is null");
     uint64_t addr = (uint64_t)(uintptr_t)devPtr;

@@ -15,6 +15,7 @@
 #include "access.h"
 #include "device.h"
 #include "runtime.h"
+#include "stack.h"
 #include "table.h"
 
 #define LARGEST_BLOCK (128 * GIB)
@@ -73,6 +74,7 @@ bool block_malloc(struct device *device, const struct block_request *request, ui
     }
     range_tree_insert(&blocks, &block->range);
     all_bytes += block->range.len;
+    block->stack = stack_take();
     *addr = block->range.start;
     return true;
 }
@@ -80,6 +82,7 @@ bool block_malloc(struct device *device, const struct block_request *request, ui
 static void forget(struct block *block) {
     range_tree_remove(&blocks, &block->range);
     all_bytes -= block->range.len;
+    stack_free(block->stack);
     free(block);
 }
 

@@ -6,12 +6,15 @@
 
 #include "chunk.h"
 
+struct stack;
+
 /* One live block. */
 struct block {
     struct range range;  /* device addresses, whole pages */
     struct chunk *chunk; /* where its pages are; its own or shared */
     uint64_t asked;      /* bytes the caller asked for */
     bool closing;        /* being freed: unknown to everybody else */
+    struct stack *stack; /* the calls that made it */
 };
 
 /* What a caller wants. */

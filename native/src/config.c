@@ -61,8 +61,7 @@ __attribute__((format(printf, 2, 3))) static bool complain(struct complaint *com
     return false;
 }
 
-/* Reads a decimal or 0x number with an optional K, M, G or T behind it. */
-static bool parse_number(const char *text, uint64_t *number) {
+bool config_number(const char *text, uint64_t *number) {
     if (!isdigit((unsigned char)text[0]))
         return false;
     char *end;
@@ -81,7 +80,7 @@ static bool parse_number(const char *text, uint64_t *number) {
 
 static bool set_devices(struct config *config, const char *value, struct complaint *complaint) {
     uint64_t number;
-    if (!parse_number(value, &number) || number < 1 || number > HOSTACL_MAX_DEVICES)
+    if (!config_number(value, &number) || number < 1 || number > HOSTACL_MAX_DEVICES)
         return complain(complaint, "devices: \"%s\" is not a number from 1 to %d", value, HOSTACL_MAX_DEVICES);
     config->devices = (uint32_t)number;
     return true;
@@ -104,7 +103,7 @@ static bool set_soc_name(struct config *config, const char *value, struct compla
 
 static bool set_capacity(struct config *config, const char *value, struct complaint *complaint) {
     uint64_t number;
-    if (!parse_number(value, &number) || number < 2 * MIB || number > MAX_CAPACITY)
+    if (!config_number(value, &number) || number < 2 * MIB || number > MAX_CAPACITY)
         return complain(complaint, "capacity: \"%s\" is not a number of bytes from 2M to 4T", value);
     config->capacity = number;
     return true;
@@ -114,7 +113,7 @@ static bool set_pool(struct config *config, enum page_class cls, uint64_t unit, 
                      struct complaint *complaint) {
     uint64_t number;
     uint64_t bytes;
-    if (!parse_number(value, &number) || __builtin_mul_overflow(number, unit, &bytes) || bytes > MAX_CAPACITY ||
+    if (!config_number(value, &number) || __builtin_mul_overflow(number, unit, &bytes) || bytes > MAX_CAPACITY ||
         bytes % page_class_bytes(cls))
         return complain(complaint, "%s: \"%s\" is not %s up to 4 TiB", key, value,
                         unit == 1 ? "a number of bytes that makes whole pages," : "a number of pages");
@@ -148,7 +147,7 @@ static bool set_profile(struct config *config, const char *value, struct complai
 
 static bool set_first_address(struct config *config, const char *value, struct complaint *complaint) {
     uint64_t number;
-    if (!parse_number(value, &number) || number < 4 * KIB || number > UINT64_MAX - MIN_ADDRESSES)
+    if (!config_number(value, &number) || number < 4 * KIB || number > UINT64_MAX - MIN_ADDRESSES)
         return complain(complaint, "first_address: \"%s\" is not an address from 0x1000 to 1 GiB below 2^64", value);
     config->first_address = (number + 4 * KIB - 1) & ~(4 * KIB - 1);
     config->first_address_given = true;
@@ -169,21 +168,102 @@ static bool set_mode(struct config *config, const char *value, struct complaint 
     return true;
 }
 
+/* Reads a choice of words; *chosen is the number of the word. */
+static bool choose(const char *key, const char *value, const char *const *words, int count, int *chosen,
+                   struct complaint *complaint) {
+    for (*chosen = 0; *chosen < count; ++*chosen) {
+        if (!strcmp(value, words[*chosen]))
+            return true;
+    }
+    return complain(complaint, "%s: \"%.60s\" is neither %s nor %s%s%s", key, value, words[0], words[1],
+                    count > 2 ? " nor " : "", count > 2 ? words[2] : "");
+}
+
+static const char *const off_on[] = {"off", "on"};
+
+static bool set_virtual_memory(struct config *config, const char *value, struct complaint *complaint) {
+    int chosen;
+    bool good = choose("virtual_memory", value, off_on, 2, &chosen, complaint);
+    config->virtual_memory_off = good && !chosen;
+    return good;
+}
+
+static bool set_fill(bool *given, uint8_t *byte, const char *key, const char *value, struct complaint *complaint) {
+    uint64_t number = 0;
+    *given = strcmp(value, "off") != 0;
+    if (*given && (!config_number(value, &number) || number > UINT8_MAX))
+        return complain(complaint, "%s: \"%s\" is neither off nor a byte from 0 to 255", key, value);
+    *byte = (uint8_t)number;
+    return true;
+}
+
+static bool set_poison(struct config *config, const char *value, struct complaint *complaint) {
+    return set_fill(&config->poison_given, &config->poison, "poison", value, complaint);
+}
+
+static bool set_poison_free(struct config *config, const char *value, struct complaint *complaint) {
+    return set_fill(&config->poison_free_given, &config->poison_free, "poison_free", value, complaint);
+}
+
+static bool set_stacks(struct config *config, const char *value, struct complaint *complaint) {
+    int chosen;
+    bool good = choose("stacks", value, off_on, 2, &chosen, complaint);
+    config->stacks = good && chosen;
+    return good;
+}
+
+static bool set_leaks(struct config *config, const char *value, struct complaint *complaint) {
+    static const char *const words[] = {"off", "report", "fail"};
+    int chosen;
+    bool good = choose("leaks", value, words, 3, &chosen, complaint);
+    config->leaks = good ? (enum leak_action)chosen : LEAKS_IGNORED;
+    return good;
+}
+
+static bool set_place(char *place, const char *key, const char *value, struct complaint *complaint) {
+    if (!value[0] || strlen(value) >= CONFIG_PLACE_BYTES)
+        return complain(complaint, "%s: \"%.40s\" is no off, stderr, fd:N or path of less than %d bytes", key, value,
+                        CONFIG_PLACE_BYTES);
+    strcpy(place, value);
+    return true;
+}
+
+static bool set_trace(struct config *config, const char *value, struct complaint *complaint) {
+    return set_place(config->trace, "trace", value, complaint);
+}
+
+static bool set_app_log(struct config *config, const char *value, struct complaint *complaint) {
+    return set_place(config->app_log, "app_log", value, complaint);
+}
+
 static const struct option {
     const char *key;                                                     /* as hostacl_configure takes it */
     const char *variable;                                                /* the same in the environment */
     bool (*set)(struct config *, const char *value, struct complaint *); /* reads the value */
+    bool any_time;                                                       /* also while devices are open */
 } options[] = {
-    {"devices", "HOSTACL_DEVICES", set_devices},    {"soc_name", "HOSTACL_SOC_NAME", set_soc_name},
-    {"capacity", "HOSTACL_CAPACITY", set_capacity}, {"pages_4k", "HOSTACL_PAGES_4K", set_pages_4k},
-    {"pages_2m", "HOSTACL_PAGES_2M", set_pages_2m}, {"pages_1g", "HOSTACL_PAGES_1G", set_pages_1g},
-    {"profile", "HOSTACL_PROFILE", set_profile},    {"first_address", "HOSTACL_FIRST_ADDRESS", set_first_address},
-    {"hugetlb", "HOSTACL_HUGETLB", set_hugetlb},    {"mode", "HOSTACL_MODE", set_mode},
+    {"devices", "HOSTACL_DEVICES", set_devices, false},
+    {"soc_name", "HOSTACL_SOC_NAME", set_soc_name, false},
+    {"capacity", "HOSTACL_CAPACITY", set_capacity, false},
+    {"pages_4k", "HOSTACL_PAGES_4K", set_pages_4k, false},
+    {"pages_2m", "HOSTACL_PAGES_2M", set_pages_2m, false},
+    {"pages_1g", "HOSTACL_PAGES_1G", set_pages_1g, false},
+    {"profile", "HOSTACL_PROFILE", set_profile, false},
+    {"first_address", "HOSTACL_FIRST_ADDRESS", set_first_address, false},
+    {"hugetlb", "HOSTACL_HUGETLB", set_hugetlb, false},
+    {"mode", "HOSTACL_MODE", set_mode, false},
+    {"virtual_memory", "HOSTACL_VIRTUAL_MEMORY", set_virtual_memory, false},
+    {"poison", "HOSTACL_POISON", set_poison, true},
+    {"poison_free", "HOSTACL_POISON_FREE", set_poison_free, true},
+    {"stacks", "HOSTACL_STACKS", set_stacks, true},
+    {"leaks", "HOSTACL_LEAKS", set_leaks, true},
+    {"trace", "HOSTACL_TRACE", set_trace, true},
+    {"app_log", "HOSTACL_APP_LOG", set_app_log, true},
 };
 
 void config_defaults(struct config *config) {
     struct complaint complaint;
-    *config = (struct config){.devices = 2, .profile = &profiles[0]};
+    *config = (struct config){.devices = 2, .profile = &profiles[0], .trace = "off", .app_log = "off"};
     set_soc_name(config, "Ascend910B1", &complaint);
 }
 
@@ -238,20 +318,37 @@ static bool check(const struct config *config, struct complaint *complaint) {
     return true;
 }
 
+static const struct option *find_option(const char *key) {
+    for (size_t i = 0; i < COUNT(options); i++) {
+        if (!strcmp(key, options[i].key))
+            return &options[i];
+    }
+    return NULL;
+}
+
+bool config_any_time(const char *key) {
+    const struct option *option = find_option(key);
+    return option && option->any_time;
+}
+
+static bool unknown_option(const char *key, struct complaint *complaint) {
+    char known[200] = "";
+    for (size_t i = 0; i < COUNT(options); i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", options[i].key);
+    }
+    return complain(complaint, "\"%.30s\" is no option; options are %s", key, known);
+}
+
 bool config_set(struct config *config, const char *key, const char *value, struct complaint *complaint) {
     struct config next = *config;
-    for (size_t i = 0; i < COUNT(options); i++) {
-        if (strcmp(key, options[i].key))
-            continue;
-        if (!options[i].set(&next, value, complaint) || !check(&next, complaint))
-            return false;
-        *config = next;
-        return true;
-    }
-    return complain(complaint,
-                    "\"%.40s\" is no option; options are devices, soc_name, capacity, pages_4k, pages_2m, pages_1g, "
-                    "profile, first_address, hugetlb, mode",
-                    key);
+    const struct option *option = find_option(key);
+    if (!option)
+        return unknown_option(key, complaint);
+    if (!option->set(&next, value, complaint) || !check(&next, complaint))
+        return false;
+    *config = next;
+    return true;
 }
 
 bool config_from_environment(struct config *config, struct complaint *complaint) {

@@ -42,6 +42,11 @@ struct profile {
     uint64_t driver_bytes[PAGE_CLASSES]; /* memory the driver keeps for itself on an open device */
 };
 
+/* What happens at the exit of a process that leaves objects alive. */
+enum leak_action { LEAKS_IGNORED, LEAKS_REPORTED, LEAKS_FAIL };
+
+#define CONFIG_PLACE_BYTES 256
+
 struct config {
     uint32_t devices;                  /* number of devices */
     char soc_name[32];                 /* full product name */
@@ -55,6 +60,15 @@ struct config {
     bool first_address_given;          /* a test chose the addresses */
     bool hugetlb;                      /* 2 MiB and 1 GiB pools consist of huge pages of the host where it has them */
     bool unified;                      /* memory is also mapped at its device address */
+    bool virtual_memory_off;           /* the driver lacks reserved ranges and what goes with them */
+    bool poison_given;                 /* new memory is filled with a byte */
+    bool poison_free_given;            /* memory is filled with a byte when it is freed */
+    uint8_t poison;                    /* that byte for new memory */
+    uint8_t poison_free;               /* and for freed memory */
+    bool stacks;                       /* live objects keep the calls that made them */
+    enum leak_action leaks;            /* at process exit */
+    char trace[CONFIG_PLACE_BYTES];    /* where traced calls go, "off" for none */
+    char app_log[CONFIG_PLACE_BYTES];  /* where aclAppLog writes, "off" for nowhere */
 };
 
 /* Pages of one device as the options make them. */
@@ -64,11 +78,17 @@ struct pool_sizes {
 
 /* Text that says what is wrong with an option. */
 struct complaint {
-    char text[240]; /* one line, "" when all is well */
+    char text[320]; /* one line, "" when all is well */
 };
 
 /* The options without any setting. */
 void config_defaults(struct config *config);
+
+/* Whether an option may change while devices are open. */
+bool config_any_time(const char *key);
+
+/* Reads a decimal or 0x number with an optional K, M, G or T behind it. */
+bool config_number(const char *text, uint64_t *number);
 
 /* Sets one option; on refusal nothing changes and the complaint names key and value. */
 bool config_set(struct config *config, const char *key, const char *value, struct complaint *complaint);

@@ -1,12 +1,15 @@
-/* Exported: the controls hostacl_configure, _reset, _fail, _calls, _error and _version. They are no part of the ACL
- * interface and are not counted. Thread safety: any thread, any time; the text of hostacl_error belongs to the thread.
+/* Exported: the controls hostacl_configure, _reset, _fail, _delay, _fail_above, _short_copy, _calls, _error and
+ * _version. They are no part of the ACL interface and are not counted. Thread safety: any thread, any time; the text of
+ * hostacl_error belongs to the thread.
  */
 #include <stdio.h>
 
 #include "acl/acl_base.h"
 #include "entry.h"
+#include "faults.h"
 #include "hostacl.h"
 #include "runtime.h"
+#include "table.h"
 
 static _Thread_local struct complaint complaint;
 
@@ -41,22 +44,59 @@ int hostacl_reset(void) {
     return runtime_reset(&complaint);
 }
 
+/* The functions a control names: one, or for null all of them. False when there is none of that name. */
+static bool find_functions(const char *function, enum function_id *first, enum function_id *end) {
+    *first = function ? entry_find(function) : 0;
+    *end = function ? *first + 1 : FUNCTION_COUNT;
+    if (*first < FUNCTION_COUNT)
+        return true;
+    snprintf(complaint.text, sizeof(complaint.text), "%.60s is no exported function", function);
+    return false;
+}
+
 int hostacl_fail(const char *function, uint64_t nth, int code) {
+    enum function_id each, end;
+    runtime_start();
     if (!function && nth)
         return refuse(ACL_ERROR_INVALID_PARAM, "function is null; only nth 0 may clear all functions");
     if (nth && !code)
         return refuse(ACL_ERROR_INVALID_PARAM, "code 0 is no failure");
-    if (!function) {
-        for (enum function_id each = 0; each < FUNCTION_COUNT; each++)
-            entry_fail(each, 0, 0);
-        return ACL_SUCCESS;
-    }
-    enum function_id found = entry_find(function);
-    if (found == FUNCTION_COUNT) {
-        snprintf(complaint.text, sizeof(complaint.text), "%.60s is no exported function", function);
+    if (!find_functions(function, &each, &end))
         return ACL_ERROR_INVALID_PARAM;
-    }
-    entry_fail(found, nth, code);
+    for (; each < end; each++)
+        entry_fail(each, nth, code);
+    return ACL_SUCCESS;
+}
+
+int hostacl_delay(const char *function, uint64_t microseconds) {
+    enum function_id each, end;
+    runtime_start();
+    if (!function && microseconds)
+        return refuse(ACL_ERROR_INVALID_PARAM, "function is null; only 0 microseconds may be set for all functions");
+    if (!find_functions(function, &each, &end))
+        return ACL_ERROR_INVALID_PARAM;
+    for (; each < end; each++)
+        entry_delay(each, microseconds);
+    return ACL_SUCCESS;
+}
+
+int hostacl_fail_above(uint64_t bytes, int code) {
+    runtime_start();
+    if (runtime_forked())
+        return refuse(ACL_ERROR_RT_DEV_SETUP_ERROR, runtime_blocked());
+    table_lock();
+    faults_fail_above(bytes, code);
+    table_unlock();
+    return ACL_SUCCESS;
+}
+
+int hostacl_short_copy(uint64_t nth, uint64_t bytes, int code) {
+    runtime_start();
+    if (runtime_forked())
+        return refuse(ACL_ERROR_RT_DEV_SETUP_ERROR, runtime_blocked());
+    table_lock();
+    faults_short_copy(nth, bytes, code);
+    table_unlock();
     return ACL_SUCCESS;
 }
 

@@ -17,7 +17,9 @@
 #include "access.h"
 #include "acl/acl_base.h"
 #include "device.h"
+#include "entry.h"
 #include "errors.h"
+#include "faults.h"
 #include "pagetable.h"
 #include "table.h"
 #include "vspace.h"
@@ -170,8 +172,13 @@ int copy_bytes(uint64_t dst, uint64_t src, uint64_t count) {
         walk_start(&from, &access.sides[1], ACCESS_READS);
         refill(&from);
         refill(&to);
+        int fault;
+        uint64_t len = fault_of_copy(count, &fault);
         table_unlock();
-        code = run_copy(&to, &from, count);
+        code = run_copy(&to, &from, len);
+        if (!code && fault)
+            code = error_raise(entry_error_kind(fault), fault, "the copy stopped after %llu of %llu bytes",
+                               (unsigned long long)len, (unsigned long long)count);
         table_lock();
         access_end(&access);
     }

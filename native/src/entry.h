@@ -1,9 +1,14 @@
-/* What every exported function does first: count, injected failure, fork and start-up checks; see entry.c. */
+/* What every exported function does first: trace, count, delay, injected failure, fork and start-up checks; see
+ * entry.c.
+ */
 #ifndef HOSTACL_ENTRY_H
 #define HOSTACL_ENTRY_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "errors.h"
+#include "trace.h"
 
 enum function_id {
 #define HOSTACL_FUNCTION(name) FUNCTION_##name,
@@ -15,6 +20,9 @@ enum function_id {
 /* 0, or the code the call returns before it has any effect. */
 int entry_begin(enum function_id function);
 
+/* Kind of refusal an injected code stands for. */
+enum error_kind entry_error_kind(int code);
+
 /* Number of the function of that name; FUNCTION_COUNT when there is none. */
 enum function_id entry_find(const char *name);
 
@@ -24,15 +32,52 @@ uint64_t entry_calls(enum function_id function);
 /* The nth call from now returns code; nth 0 clears. */
 void entry_fail(enum function_id function, uint64_t nth, int code);
 
-/* Counters at 0, no injected failure. */
+/* Whether a failure of the function is planned that has not happened yet. */
+bool entry_fails(enum function_id function);
+
+/* Every call waits so long before it does anything; 0 clears. */
+void entry_delay(enum function_id function, uint64_t microseconds);
+
+/* Counters at 0, no injected failure, no delay. */
 void entry_reset(void);
 
-/* First statement of an exported function that returns a code. */
-#define ENTER(name)                                                                                                    \
+#define ENTER_IS_TRACED (__builtin_expect(atomic_load_explicit(&trace_on, memory_order_relaxed), 0) && trace_take())
+
+/* For functions whose ENTER does not name its parameters yet: they are not traced. */
+#define ENTER_CHOOSE(empty, chosen, ...) chosen
+#define ENTER_HAS_NO_PARAMETERS(name)                                                                                  \
+    (__builtin_types_compatible_p(__typeof__(name), int(void)) ||                                                      \
+     __builtin_types_compatible_p(__typeof__(name), const char *(void)))
+#define ENTER_CALL_ALONE(name, ...) (__builtin_choose_expr(ENTER_HAS_NO_PARAMETERS(name), name, entry_not_called)())
+#define ENTER_CALL_WITH(name, ...) name(__VA_ARGS__)
+#define ENTER_CALL(name, ...)                                                                                          \
+    ENTER_CHOOSE(__VA_OPT__(, ) ENTER_CALL_WITH, ENTER_CALL_ALONE, )(name __VA_OPT__(, ) __VA_ARGS__)
+#define ENTER_CAN_TRACE(name, ...) ENTER_CHOOSE(__VA_OPT__(, ) true, ENTER_HAS_NO_PARAMETERS(name), )
+int entry_not_called(void);
+
+/* A traced call runs the function again from inside itself, between the two halves of its trace. */
+#define ENTER_HOOK(otherwise, name, arguments, ...)                                                                    \
     do {                                                                                                               \
+        if (ENTER_CAN_TRACE(name, __VA_ARGS__) && ENTER_IS_TRACED) {                                                   \
+            const struct trace_value enter_values[] = {TRACE_VALUES(__VA_ARGS__)};                                     \
+            struct trace_call enter_call = {.function = #name,                                                         \
+                                            .names = arguments,                                                        \
+                                            .values = enter_values,                                                    \
+                                            .count = sizeof(enter_values) / sizeof(struct trace_value)};               \
+            trace_begin(&enter_call);                                                                                  \
+            trace_mark();                                                                                              \
+            __typeof__(ENTER_CALL(name, __VA_ARGS__)) enter_result = ENTER_CALL(name, __VA_ARGS__);                    \
+            trace_end(&enter_call, TRACE_VALUE(enter_result));                                                         \
+            return enter_result;                                                                                       \
+        }                                                                                                              \
         int enter_code = entry_begin(FUNCTION_##name);                                                                 \
         if (enter_code)                                                                                                \
-            return enter_code;                                                                                         \
+            return otherwise;                                                                                          \
     } while (0)
+
+/* First statement of an exported function: its name, then its parameters in their order, those pointers that are only
+ * read as IN(pointer). A refused call returns its code, with ENTER_OR the value given for that. */
+#define ENTER(name, ...) ENTER_HOOK(enter_code, name, #__VA_ARGS__, __VA_ARGS__)
+#define ENTER_OR(otherwise, name, ...) ENTER_HOOK(otherwise, name, #__VA_ARGS__, __VA_ARGS__)
 
 #endif

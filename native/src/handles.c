@@ -10,12 +10,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "stack.h"
+
 #define SLOT_BITS 24
 #define GENERATION_BITS 28
 #define FIRST_SLOTS 64
 
 struct slot {
     void *object;          /* what the handle stands for */
+    struct stack *stack;   /* the calls that made it */
     enum handle_kind kind; /* HANDLE_NONE when free */
     uint32_t generation;   /* of the live handle, or of the next one */
     size_t next_free;      /* next slot of the free list, plus 1; 0 ends it */
@@ -56,18 +59,28 @@ void *handle_new(enum handle_kind kind, void *object) {
     free_list = slots[slot].next_free;
     slots[slot].object = object;
     slots[slot].kind = kind;
+    slots[slot].stack = stack_take();
     return token(slot);
 }
 
+static uint64_t slot_of(const void *handle) {
+    return (uint64_t)(uintptr_t)handle >> 4 & (((uint64_t)1 << SLOT_BITS) - 1);
+}
+
 void *handle_object(enum handle_kind kind, const void *handle) {
-    uint64_t slot = (uint64_t)(uintptr_t)handle >> 4 & (((uint64_t)1 << SLOT_BITS) - 1);
+    uint64_t slot = slot_of(handle);
     if (slot >= slot_count || slots[slot].kind != kind || token(slot) != handle)
         return NULL;
     return slots[slot].object;
 }
 
+const struct stack *handle_stack(const void *handle) {
+    return slots[slot_of(handle)].stack;
+}
+
 void handle_end(const void *handle) {
-    uint64_t slot = (uint64_t)(uintptr_t)handle >> 4 & (((uint64_t)1 << SLOT_BITS) - 1);
+    uint64_t slot = slot_of(handle);
+    stack_free(slots[slot].stack);
     slots[slot].kind = HANDLE_NONE;
     if (++slots[slot].generation >> GENERATION_BITS == 0)
         add_free(slot);

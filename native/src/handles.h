@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+struct stack;
+
 enum handle_kind { HANDLE_NONE, HANDLE_CONTEXT, HANDLE_PHYSICAL };
 
 /* A new handle for the object; null when the table cannot grow. */
@@ -14,6 +16,9 @@ void *handle_object(enum handle_kind kind, const void *handle);
 
 /* Ends a live handle; its value is never live again. */
 void handle_end(const void *handle);
+
+/* The calls that made a live handle, or null. */
+const struct stack *handle_stack(const void *handle);
 
 /* The next live handle of a kind in the table after *position, or null; *position starts at 0. */
 void *handle_next(enum handle_kind kind, size_t *position);

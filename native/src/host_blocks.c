@@ -10,6 +10,7 @@
 
 #include "access.h"
 #include "config.h"
+#include "stack.h"
 #include "table.h"
 
 #define LARGEST_BLOCK TIB
@@ -32,6 +33,7 @@ void *host_block_malloc(uint64_t bytes) {
     block->asked = bytes;
     range_tree_insert(&blocks, &block->range);
     all_bytes += len;
+    block->stack = stack_take();
     return at;
 }
 
@@ -45,6 +47,7 @@ static void end(struct host_block *block) {
     table_unlock();
     munmap((void *)(uintptr_t)block->range.start, block->range.len);
     table_lock();
+    stack_free(block->stack);
     free(block);
 }
 

@@ -8,11 +8,14 @@
 
 #include "range_tree.h"
 
+struct stack;
+
 /* One live block of host memory. */
 struct host_block {
-    struct range range; /* host addresses, whole pages */
-    uint64_t asked;     /* bytes the caller asked for */
-    bool closing;       /* being freed: unknown to everybody else */
+    struct range range;  /* host addresses, whole pages */
+    uint64_t asked;      /* bytes the caller asked for */
+    bool closing;        /* being freed: unknown to everybody else */
+    struct stack *stack; /* the calls that made it */
 };
 
 /* Gives out host memory; null when the host has none. */

@@ -3,6 +3,8 @@
  * Thread safety: any thread, any time; each call shows one moment, under the table lock. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "acl/acl_base.h"
 #include "blocks.h"
@@ -16,6 +18,7 @@
 #include "physical.h"
 #include "reserve.h"
 #include "runtime.h"
+#include "stack.h"
 #include "table.h"
 #include "vspace.h"
 
@@ -80,15 +83,29 @@ int hostacl_live(hostacl_live_t *out) {
     return ACL_SUCCESS;
 }
 
+#define FRAME_MARK '\1'
+#define FRAME_BYTES 256
+
+/* Lines that stand for the calls of a stack; name_frames turns them into names when the lock is free. */
+static void add_stack(struct text *text, const struct stack *stack) {
+    void *const *frames;
+    size_t count = stack_frames(stack, &frames);
+    for (size_t i = 0; i < count; i++)
+        add(text, "%c%p\n", FRAME_MARK, frames[i]);
+}
+
 static void list_blocks(struct text *text) {
     for (const struct block *block = block_from(0); block; block = block_from(block->range.start + 1)) {
         const struct region *region = &block->chunk->region;
         add(text, "block 0x%llx: %llu bytes asked, %llu bytes in %s pages, device %d\n", number(block->range.start),
             number(block->asked), number(block->range.len), page_class_name(region->pages->cls), region->device->id);
+        add_stack(text, block->stack);
     }
-    for (const struct host_block *block = host_block_from(0); block; block = host_block_from(block->range.start + 1))
+    for (const struct host_block *block = host_block_from(0); block; block = host_block_from(block->range.start + 1)) {
         add(text, "host block 0x%llx: %llu bytes asked, %llu bytes\n", number(block->range.start), number(block->asked),
             number(block->range.len));
+        add_stack(text, block->stack);
+    }
 }
 
 static void list_virtual_memory(struct text *text) {
@@ -110,13 +127,70 @@ static void list_contexts(struct text *text) {
     size_t position = 0;
     for (void *handle; (handle = handle_next(HANDLE_CONTEXT, &position));) {
         const struct context *context = handle_object(HANDLE_CONTEXT, handle);
-        if (context->explicit_one)
-            add(text, "context %p: device %d\n", handle, context->device->id);
+        if (!context->explicit_one)
+            continue;
+        add(text, "context %p: device %d\n", handle, context->device->id);
+        add_stack(text, handle_stack(handle));
     }
     for (uint32_t id = 0; id < runtime_config()->devices; id++) {
         const struct device *device = device_at((int32_t)id);
         if (device->set_count)
             add(text, "device %d: set %u times\n", device->id, device->set_count);
+    }
+}
+
+static void list_everything(struct text *text) {
+    list_blocks(text);
+    list_virtual_memory(text);
+    list_contexts(text);
+}
+
+/* The list with frames still to be named, on the heap; null when the host has no memory. */
+static char *collect(void) {
+    struct text length = {.len = 0};
+    table_lock();
+    list_everything(&length);
+    struct text text = {.buf = malloc(length.used + 1), .len = length.used + 1};
+    if (text.buf) {
+        text.buf[0] = 0;
+        list_everything(&text);
+    }
+    table_unlock();
+    return text.buf;
+}
+
+/* Names the frames of one stack; those inside the library are left out but for the exported function. Returns the rest
+ * of the raw text. */
+static const char *name_stack(struct text *text, const char *raw) {
+    char frame[FRAME_BYTES], exported[FRAME_BYTES] = "";
+    bool inside = true;
+    for (; *raw == FRAME_MARK; raw += strcspn(raw, "\n") + 1) {
+        void *address = NULL;
+        sscanf(raw + 1, "%p", &address);
+        bool ours = stack_describe(address, frame, sizeof(frame));
+        if (inside && ours) {
+            memcpy(exported, frame, sizeof(frame));
+            continue;
+        }
+        if (inside && exported[0])
+            add(text, "    %s\n", exported);
+        inside = false;
+        add(text, "    %s\n", frame);
+    }
+    if (inside && exported[0])
+        add(text, "    %s\n", exported);
+    return raw;
+}
+
+static void name_frames(struct text *text, const char *raw) {
+    while (*raw) {
+        size_t len = strcspn(raw, "\n") + 1;
+        if (*raw == FRAME_MARK) {
+            raw = name_stack(text, raw);
+        } else {
+            add(text, "%.*s", (int)len, raw);
+            raw += len;
+        }
     }
 }
 
@@ -129,11 +203,12 @@ int hostacl_live_report(char *buf, size_t len) {
         add(&text, "%s\n", runtime_blocked());
         return (int)text.used;
     }
-    table_lock();
-    list_blocks(&text);
-    list_virtual_memory(&text);
-    list_contexts(&text);
-    table_unlock();
+    char *raw = collect();
+    if (raw)
+        name_frames(&text, raw);
+    else
+        add(&text, "the host has no memory for the report\n");
+    free(raw);
     return (int)text.used;
 }
 

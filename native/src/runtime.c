@@ -15,16 +15,21 @@
 #include <sys/mman.h>
 
 #include "acl/acl_base.h"
+#include "app_log.h"
 #include "context.h"
 #include "device.h"
 #include "errors.h"
+#include "faults.h"
 #include "host_blocks.h"
 #include "host_memory.h"
 #include "init_state.h"
+#include "leaks.h"
 #include "pagetable.h"
 #include "physical.h"
 #include "reserve.h"
+#include "stack.h"
 #include "table.h"
+#include "trace.h"
 #include "vspace.h"
 
 #define PAGE 4096
@@ -35,12 +40,26 @@ static struct config config;             /* options in force */
 static struct complaint bad_environment; /* what blocks every call */
 static atomic_bool blocked;              /* bad_environment holds a text */
 
+/* Tells the modules that act without the table lock; false with a complaint when a file cannot be opened. */
+static bool apply(const struct config *next, struct complaint *complaint) {
+    if (!trace_to(next->trace, complaint) || !app_log_to(next->app_log, complaint))
+        return false;
+    if (next->stacks)
+        stack_prepare();
+    if (next->leaks != LEAKS_IGNORED)
+        leaks_prepare();
+    return true;
+}
+
 /* Reads the options and opens the address range; the table lock is held or not yet needed. */
 static void load(void) {
     struct complaint complaint = {""};
     config_defaults(&config);
-    bool good = config_from_environment(&config, &complaint);
+    bool good = config_from_environment(&config, &complaint) && apply(&config, &complaint) &&
+                faults_from_environment(&complaint);
     if (!good) {
+        config_defaults(&config);
+        apply(&config, &(struct complaint){""});
         bad_environment = complaint;
         fprintf(stderr, "hostacl: %s\n", complaint.text);
     }
@@ -72,6 +91,14 @@ const char *runtime_blocked(void) {
     return atomic_load(&blocked) ? bad_environment.text : NULL;
 }
 
+enum leak_action runtime_leaks_at_exit(void) {
+    if (!alive || runtime_blocked() || !table_lock_within(1))
+        return LEAKS_IGNORED;
+    enum leak_action action = config.leaks;
+    table_unlock();
+    return action;
+}
+
 const struct config *runtime_config(void) {
     return &config;
 }
@@ -95,19 +122,24 @@ static void end_all(void) {
 
 int runtime_configure(const char *key, const char *value, struct complaint *complaint) {
     int code = ACL_SUCCESS;
+    bool any_time = config_any_time(key);
     table_lock();
-    if (in_use()) {
+    struct config next = config;
+    if (!any_time && in_use()) {
         snprintf(
             complaint->text, sizeof(complaint->text),
             "%.40s: a device is open, or host memory or addresses are held; release them or call hostacl_reset first",
             key);
         code = ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED;
-    } else if (!config_set(&config, key, value, complaint)) {
+    } else if (!config_set(&next, key, value, complaint) || !apply(&next, complaint)) {
         code = ACL_ERROR_INVALID_PARAM;
     } else {
-        pagetable_close();
-        vspace_close();
-        vspace_open(&config);
+        config = next;
+        if (!any_time) {
+            pagetable_close();
+            vspace_close();
+            vspace_open(&config);
+        }
     }
     table_unlock();
     return code;
@@ -118,6 +150,7 @@ int runtime_reset(struct complaint *complaint) {
     end_all();
     init_state_reset();
     error_reset();
+    faults_reset();
     vspace_close();
     load();
     bool good = !atomic_load(&blocked);

@@ -15,6 +15,10 @@ const char *runtime_blocked(void);
 /* Whether this process was forked from one that used the runtime; nothing can help it. */
 bool runtime_forked(void);
 
+/* What is to be done about leaks when the process exits: nothing where the runtime was not used, where it is blocked,
+ * and where another thread keeps the table lock for longer than a second. */
+enum leak_action runtime_leaks_at_exit(void);
+
 /* The options in force. The table lock is held. */
 const struct config *runtime_config(void);
 

@@ -4,7 +4,13 @@
 #ifndef HOSTACL_TABLE_H
 #define HOSTACL_TABLE_H
 
+#include <stdbool.h>
+
 void table_lock(void);
+
+/* The same, but gives up after some seconds; false then. */
+bool table_lock_within(unsigned seconds);
+
 void table_unlock(void);
 
 /* Gives the lock up until somebody calls table_wake; the caller then checks its condition again. */

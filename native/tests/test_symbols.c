@@ -7,6 +7,7 @@
 #include "check.h"
 
 static const char *const intended[] = {
+    "aclAppLog",
     "aclFinalize",
     "aclFinalizeReference",
     "aclGetRecentErrMsg",
@@ -52,12 +53,15 @@ static const char *const intended[] = {
     "aclrtUnmapMem",
     "hostacl_calls",
     "hostacl_configure",
+    "hostacl_delay",
     "hostacl_error",
     "hostacl_fail",
+    "hostacl_fail_above",
     "hostacl_info",
     "hostacl_live",
     "hostacl_live_report",
     "hostacl_reset",
+    "hostacl_short_copy",
     "hostacl_version",
 };
 

@@ -289,6 +289,10 @@ typedef enum {
 /* Product name such as "Ascend910B1"; static text, needs no device. */
 ACL_FUNC_VISIBILITY const char *aclrtGetSocName(void);
 
+/* A line for the log of the runtime, with a format as printf takes it. */
+ACL_FUNC_VISIBILITY void aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_t line,
+                                   const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
 #ifdef __cplusplus
 }
 #endif
