@@ -101,7 +101,7 @@ def test_writing_the_wrong_size_changes_nothing(session: Session, model: tuple[P
 def test_an_unknown_name_suggests_close_ones(session: Session, model: tuple[Path, dict[str, np.ndarray]]) -> None:
     path, _ = model
     with load_model(path, session=session) as loaded, pytest.raises(VariableError, match="'kernel'"):
-        loaded.read("kernal")
+        loaded.read("kernell")
 
 
 def test_two_models_share_the_variables_of_a_session(session: Session, tmp_path: Path) -> None:
