@@ -12,7 +12,7 @@ from gevar.types import DataType, Format
 from gevar.types.format import primary_format, sub_format
 from tests.helpers.shared import REPOSITORY
 
-SCRIPT = REPOSITORY / "scripts" / "examples" / "build_model.py"
+SCRIPT = REPOSITORY / "scripts" / "build_model.py"
 
 
 def build(path: Path) -> Path:
