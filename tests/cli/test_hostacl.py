@@ -136,6 +136,15 @@ def test_exit_status_arguments_and_folder_are_the_commands_own(round_trip: Path,
     assert output("./here", cwd=tmp_path).startswith("on the device")
 
 
+def test_what_is_left_alive_is_reported(round_trip: Path) -> None:
+    done = hostacl(round_trip, "leak")
+    assert done.returncode == 0
+    assert "alive at exit" in done.stderr
+    assert "4096 bytes asked" in done.stderr
+    assert hostacl(round_trip, "leak", HOSTACL_LEAKS="off").stderr == ""
+    assert hostacl(round_trip, "leak", HOSTACL_LEAKS="fail").returncode == 99
+
+
 def test_both_names_are_one_library(build: Build) -> None:
     found = output(build("both", BOTH_NAMES, "-ldl"))
     assert found.startswith("hostacl ")

@@ -14,7 +14,7 @@ INTEGER_DEFINE = re.compile(r"#\s*define\s+(\w+)\s+(-?(?:0[xX][0-9a-fA-F]+|\d+)[
 QUOTED_INCLUDE = re.compile(r'#\s*include\s+"([^"]+)"')
 CPLUSPLUS_BLOCK = re.compile(r"^#\s*ifdef __cplusplus$.*?^#\s*endif$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-ATTRIBUTE_MACRO = re.compile(r"\b(?:ACL_FUNC_VISIBILITY|HOSTACL_API)\b")
+ATTRIBUTE = re.compile(r"\b(?:ACL_FUNC_VISIBILITY|HOSTACL_API)\b|__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 
 
 def declarations(header: str) -> str:
@@ -35,7 +35,7 @@ def _expanded(path: Path, seen: set[Path]) -> list[str]:
         elif define := INTEGER_DEFINE.match(line):
             lines.append(f"#define {define[1]} {define[2]}")
         elif not line.lstrip().startswith("#"):
-            lines.append(ATTRIBUTE_MACRO.sub("", line))
+            lines.append(ATTRIBUTE.sub("", line))
     return lines
 
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, TextIO
 
 from tests.golden.acl_headers import constants, interface, names
@@ -86,9 +87,12 @@ class Sequencer:
         function = self._function(str(step["fn"]))
         ctype = interface().typeof(function)
         forms = step.get("args", ())
-        if len(forms) != len(ctype.args):
+        if len(forms) != len(ctype.args) and not (ctype.ellipsis and len(forms) > len(ctype.args)):
             raise UnknownForm(f"{step['fn']} takes {len(ctype.args)} arguments, {len(forms)} are given")
-        arguments = [self._scope.argument(form, part) for form, part in zip(forms, ctype.args, strict=True)]
+        arguments = [
+            self._scope.argument(form, part) if part else self._scope.further_argument(form)
+            for form, part in zip_longest(forms, ctype.args)
+        ]
         result = returned(function(*arguments), ctype.result)
         outs = [str(form["out"]) for form in forms if isinstance(form, Mapping) and "out" in form]
         return {"ret": result, "outs": {name: self._scope.variables[name].found() for name in outs}}

@@ -114,6 +114,10 @@ class Scope:
             return self._from_variable(form, ctype)
         raise UnknownForm(f"unknown form of an argument of type {ctype.cname}: {form}")
 
+    def further_argument(self, form: Json) -> Any:
+        """Return the cdata for an argument behind the declared ones of a function such as printf."""
+        return self.argument(form, interface().typeof("char *" if isinstance(form, Mapping) else "int64_t"))
+
     def add_buffer(self, name: str, size_bytes: int) -> None:
         """Make a host buffer; a variable of that name is gone."""
         self.variables.pop(name, None)

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,15 +27,25 @@ CFG_LIBRARY = """
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include "acl/acl.h"
 
+static char text[64];
+
+void aclAppLog(aclLogLevel level, const char *func, const char *file, uint32_t line, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    text[vsnprintf(text, 60, fmt, args)] = level ? 0 : *func;
+    va_end(args);
+}
 aclError aclInit(const char *path) { return path ? (int)strlen(path) : 0; }
 aclError aclFinalize(void) { abort(); }
 aclError aclrtResetDevice(int32_t id) { for (;;) pause(); return id; }
 aclError aclrtGetDeviceCount(uint32_t *count) { memset(count, 1, 8); return 0; }
 aclError aclrtGetDevice(int32_t *id) { *id = -5; return 0; }
 const char *aclGetRecentErrMsg(void) { return "EZ0001: new\\nxEZ0002: no\\nEZ0003: old"; }
-const char *aclrtGetSocName(void) { return NULL; }
+const char *aclrtGetSocName(void) { return *text ? text : NULL; }
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent from, aclrtEvent to) { *ms = from < to ? 2.5f : -1; return 0; }
 aclError aclrtMemPoolGetAttr(aclrtMemPool pool, aclrtMemPoolAttr attr, void *value) {
     *(uint64_t *)value = 1ull << 40; return pool ? (int)attr : -1;
@@ -234,6 +245,8 @@ def test_every_form_of_argument_and_result(check: Check) -> None:
         call("aclrtGetDevice", out("d"), out={"d": {"value": -5}}),
         call("aclGetRecentErrMsg", ret={"message_ids": ["EZ0001", "EZ0003"]}),
         call("aclrtGetSocName", ret=None),
+        call("aclAppLog", "ACL_INFO", None, None, 3, {"string": "%d%s%lld"}, -7, {"string": "x"}, 1 << 40, ret=None),
+        call("aclrtGetSocName", ret={"profile_value": "-7x1099511627776"}),
         call("aclrtEventElapsedTime", out("ms"), 1, 2, out={"ms": {"sign": "positive"}}),
         call("aclrtEventElapsedTime", out("ms"), 2, 1, out={"ms": {"sign": "negative", "nonzero": True}}),
         call("aclrtMemPoolGetAttr", 8, 5, out("v"), ret=5, out={"v": {"value": 1 << 40}}),
@@ -561,7 +574,8 @@ def test_table_that_is_not_understood(strict: Callable[[str, list[Step]], Report
 
 def test_headers_are_read_whole() -> None:
     text = "".join(path.read_text() for path in (INCLUDE / "acl").glob("*.h"))
-    prototypes = {line.split("(")[0].split()[-1].lstrip("*") for line in text.splitlines() if "VISIBILITY acl" in line}
+    prototypes = set(re.findall(r"^ACL_FUNC_VISIBILITY [^;(]*?(\w+)\(", text, re.MULTILINE))
+    assert len(prototypes) > 120
     assert prototypes - names() == set()
     assert constants()["ACL_ERROR_RT_MEMORY_ALLOCATION"] == 207001
     assert constants()["ACL_EVENT_IPC"] == 64
@@ -588,8 +602,8 @@ def test_declarations_of_a_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "a.h").write_text(
         '#ifndef A\n#define A\n#include <stddef.h>\n#include "b.h"\n#include "b.h"\n#ifdef __cplusplus\nextern "C" {\n'
         "#endif\n#define ONE 1U\n#define TEXT \"x\"\n#define BOTH (ONE | 2)\n/* #define TWO 2\n */\n"
-        "ACL_FUNC_VISIBILITY int f(void); /* g */\n#endif\n"
+        "ACL_FUNC_VISIBILITY int f(void); /* g */\nint h(int a, ...) __attribute__((format(printf, 1, 2)));\n#endif\n"
     )  # fmt: skip
     (tmp_path / "b.h").write_text("int b;\n")
     lines = [line.strip() for line in declarations("a.h").splitlines()]
-    assert [line for line in lines if line] == ["int b;", "#define ONE 1U", "int f(void);"]
+    assert [line for line in lines if line] == ["int b;", "#define ONE 1U", "int f(void);", "int h(int a, ...) ;"]
