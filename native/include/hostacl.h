@@ -105,6 +105,10 @@ typedef struct {
     uint64_t handles;        /* physical memory handles, those held by mappings only included */
     uint64_t handle_bytes;   /* bytes of their pages */
     uint64_t mappings;       /* mappings of handles into reserved ranges */
+    uint64_t exports;        /* handles and blocks offered to other processes, also those only kept for their users */
+    uint64_t imports;        /* handles and blocks of other processes in use here */
+    uint64_t registered;       /* ranges of host memory registered by the caller */
+    uint64_t registered_bytes; /* their bytes */
 } hostacl_live_t;
 
 HOSTACL_API int hostacl_live(hostacl_live_t *out);

@@ -6,7 +6,9 @@
 #include "errors.h"
 #include "host_blocks.h"
 #include "host_memory.h"
+#include "host_register.h"
 #include "pagetable.h"
+#include "physical.h"
 #include "reserve.h"
 #include "runtime.h"
 #include "table.h"
@@ -66,6 +68,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
     if ((uint32_t)attr > ACL_MEM_P2P_HUGE1G)
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_INVALID_MEMORY_TYPE, "attr %d is not in 0..17", (int)attr);
     table_lock();
+    physicals_sweep(NULL);
     int code = memory_info((uint32_t)attr, free, total);
     table_unlock();
     return code;
@@ -94,7 +97,7 @@ static bool describe(uint64_t addr, aclrtPtrAttributes *out) {
         show_owner(out, region->device, region->pages->cls);
         return true;
     }
-    bool pinned = host_block_holds(addr);
+    bool pinned = host_block_holds(addr) || host_register_at(addr);
     out->location.type = pinned ? ACL_MEM_LOCATION_TYPE_HOST : ACL_MEM_LOCATION_TYPE_UNREGISTERED;
     return !vspace_holds(addr);
 }

@@ -9,6 +9,7 @@
 #include "host_view.h"
 #include "mapping.h"
 #include "physical.h"
+#include "reserve.h"
 #include "runtime.h"
 #include "table.h"
 
@@ -21,6 +22,9 @@ static int not_there(void) {
 /* Everything after the checks of the entry layer. */
 static int map(uint64_t addr, uint64_t size, const void *handle, bool access) {
     struct physical *physical = physical_at(handle);
+    int code = reserve_need_feature();
+    if (code)
+        return code;
     if (!physical)
         return error_raise(ERROR_DRIVER, ACL_ERROR_RT_INVALID_HANDLE, "handle %p is not alive", handle);
     const char *why = mapping_refusal(physical, addr, size);
@@ -49,17 +53,20 @@ static int check_and_map(void *virPtr, size_t size, size_t offset, const void *h
 }
 
 aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags) {
-    ENTER(aclrtMapMem);
+    ENTER(aclrtMapMem, virPtr, size, offset, handle, flags);
     return check_and_map(virPtr, size, offset, handle, flags, true);
 }
 
 aclError aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags) {
-    ENTER(aclrtMemMapNoAccess);
+    ENTER(aclrtMemMapNoAccess, virPtr, size, offset, handle, flags);
     return check_and_map(virPtr, size, offset, handle, flags, false);
 }
 
 static int unmap(uint64_t addr) {
     struct mapping *mapping = mapping_at(addr);
+    int code = reserve_need_feature();
+    if (code)
+        return code;
     if (mapping && mapping->region.range.start == addr) {
         mapping_end(mapping);
         return ACL_SUCCESS;
@@ -70,7 +77,7 @@ static int unmap(uint64_t addr) {
 }
 
 aclError aclrtUnmapMem(void *virPtr) {
-    ENTER(aclrtUnmapMem);
+    ENTER(aclrtUnmapMem, virPtr);
     if (!virPtr)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "virPtr is null");
     table_lock();
@@ -131,7 +138,7 @@ static int set_access(uint64_t addr, uint64_t size, const aclrtMemAccessDesc *de
 }
 
 aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, size_t count) {
-    ENTER(aclrtMemSetAccess);
+    ENTER(aclrtMemSetAccess, virPtr, size, IN(desc), count);
     if (!virPtr || !desc)
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "%s is null", virPtr ? "desc" : "virPtr");
     if (!count)
@@ -155,7 +162,7 @@ static int get_access(uint64_t addr, const aclrtMemLocation *location, uint64_t 
 }
 
 aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag) {
-    ENTER(aclrtMemGetAccess);
+    ENTER(aclrtMemGetAccess, virPtr, IN(location), flag);
     if (!virPtr || !location || !flag)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null",
                            !virPtr    ? "virPtr"
@@ -177,7 +184,7 @@ static const struct range *range_of(uint64_t addr) {
 }
 
 aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {
-    ENTER(aclrtMemGetAddressRange);
+    ENTER(aclrtMemGetAddressRange, ptr, pbase, psize);
     if (!ptr)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "ptr is null");
     if (!pbase && !psize)

@@ -176,9 +176,13 @@ aclError aclrtFree(void *devPtr) {
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "devPtr is null");
     uint64_t addr = (uint64_t)(uintptr_t)devPtr;
     table_lock();
-    bool freed = block_free(addr) || (runtime_config()->profile->free_takes_host && host_block_free(addr));
+    bool shared = block_used_elsewhere(addr);
+    bool freed = !shared && (block_free(addr) || (runtime_config()->profile->free_takes_host && host_block_free(addr)));
     table_unlock();
     if (freed)
         return ACL_SUCCESS;
+    if (shared)
+        return error_raise(ERROR_DRIVER, ACL_ERROR_RT_DRV_INTERNAL_ERROR,
+                           "another process still uses the block at %p; close the key there first", devPtr);
     return error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of a live block", devPtr);
 }

@@ -5,6 +5,7 @@
 #include "device.h"
 #include "entry.h"
 #include "errors.h"
+#include "faults.h"
 #include "host_memory.h"
 #include "mapping.h"
 #include "physical.h"
@@ -59,12 +60,15 @@ static int malloc_physical(aclrtDrvMemHandle *handle, size_t size, const aclrtPh
                            "size %zu is no multiple of %s", size, page_class_name(wishes.cls));
     struct physical_request request = {
         .cls = wishes.cls, .bytes = bytes, .attr = wishes.attr, .location = prop->location};
+    code = fault_of_allocation(bytes);
+    if (code)
+        return code;
     request.device = open_owner(wishes.device);
     return request.device ? take(&request, handle) : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
 }
 
 aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop, uint64_t flags) {
-    ENTER(aclrtMallocPhysical);
+    ENTER(aclrtMallocPhysical, handle, size, IN(prop), flags);
     if (!handle || !prop)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", handle ? "prop" : "handle");
     if (!size || flags)
@@ -77,7 +81,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrt
 }
 
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
-    ENTER(aclrtFreePhysical);
+    ENTER(aclrtFreePhysical, handle);
     if (!handle)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "handle is null");
     table_lock();
@@ -92,7 +96,7 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
 
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions option,
                                           size_t *granularity) {
-    ENTER(aclrtMemGetAllocationGranularity);
+    ENTER(aclrtMemGetAllocationGranularity, IN(prop), option, granularity);
     if (!prop || !granularity)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", prop ? "granularity" : "prop");
     struct property_wishes wishes;
@@ -108,7 +112,7 @@ aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGr
 }
 
 aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle, aclrtPhysicalMemProp *prop) {
-    ENTER(aclrtMemGetAllocationPropertiesFromHandle);
+    ENTER(aclrtMemGetAllocationPropertiesFromHandle, handle, prop);
     if (!handle || !prop)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", handle ? "prop" : "handle");
     table_lock();
@@ -122,7 +126,7 @@ aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle, acl
 }
 
 aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle) {
-    ENTER(aclrtMemRetainAllocationHandle);
+    ENTER(aclrtMemRetainAllocationHandle, virPtr, handle);
     if (!virPtr || !handle)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", virPtr ? "handle" : "virPtr");
     table_lock();

@@ -34,6 +34,11 @@ static int reserve(enum vspace_window window, void **out, size_t size, size_t al
     if (!size || flags > 1)
         return error_raise(ERROR_VALUE, ACL_ERROR_INVALID_PARAM, "size is %zu and flags %llu; flags must be 0 or 1",
                            size, (unsigned long long)flags);
+    table_lock();
+    int code = reserve_need_feature();
+    table_unlock();
+    if (code)
+        return code;
     if (alignment)
         return error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "alignment is %zu and must be 0", alignment);
     if (window == VSPACE_FAR && size % FAR_UNIT)
@@ -49,19 +54,22 @@ static int reserve(enum vspace_window window, void **out, size_t size, size_t al
 }
 
 aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment, void *expectPtr, uint64_t flags) {
-    ENTER(aclrtReserveMemAddress);
+    ENTER(aclrtReserveMemAddress, virPtr, size, alignment, expectPtr, flags);
     return reserve(VSPACE_DEVICE, virPtr, size, alignment, expectPtr, flags);
 }
 
 aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size, size_t alignment, void *expectPtr,
                                           uint64_t flags) {
-    ENTER(aclrtReserveMemAddressNoUCMemory);
+    ENTER(aclrtReserveMemAddressNoUCMemory, virPtr, size, alignment, expectPtr, flags);
     return reserve(VSPACE_FAR, virPtr, size, alignment, expectPtr, flags);
 }
 
 /* Everything after the null check. */
 static int release(uint64_t addr) {
     struct reservation *reservation = reservation_at(addr);
+    int code = reserve_need_feature();
+    if (code)
+        return code;
     if (!reservation || reservation->start != addr)
         return error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "0x%llx is not the start of a reserved range",
                            (unsigned long long)addr);
@@ -74,7 +82,7 @@ static int release(uint64_t addr) {
 }
 
 aclError aclrtReleaseMemAddress(void *virPtr) {
-    ENTER(aclrtReleaseMemAddress);
+    ENTER(aclrtReleaseMemAddress, virPtr);
     if (!virPtr)
         return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "virPtr is null");
     table_lock();

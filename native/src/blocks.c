@@ -15,6 +15,7 @@
 #include "access.h"
 #include "device.h"
 #include "runtime.h"
+#include "share.h"
 #include "stack.h"
 #include "table.h"
 
@@ -80,6 +81,8 @@ bool block_malloc(struct device *device, const struct block_request *request, ui
 }
 
 static void forget(struct block *block) {
+    if (block->share)
+        share_drop(block->share);
     range_tree_remove(&blocks, &block->range);
     all_bytes -= block->range.len;
     stack_free(block->stack);
@@ -99,13 +102,34 @@ static void free_own(struct block *block) {
     device_release(device);
 }
 
-const struct block *block_at(uint64_t addr) {
-    const struct block *block = (const struct block *)range_tree_at(&blocks, addr);
+struct block *block_at(uint64_t addr) {
+    struct block *block = (struct block *)range_tree_at(&blocks, addr);
     return block && !block->closing && !block->chunk->region.device->closing ? block : NULL;
 }
 
+/* Ends the offer of a block; false when another process uses it, the offer then stays. */
+static bool end_share(struct block *block) {
+    if (block->share && !share_end(block->share))
+        return false;
+    block->share = NULL;
+    return true;
+}
+
+bool block_used_elsewhere(uint64_t addr) {
+    struct block *block = block_at(addr);
+    return block && block->range.start == addr && !end_share(block);
+}
+
+bool block_end_share(uint64_t token) {
+    const struct share *share = share_find(token);
+    struct block *block = share ? block_at(share_owner(share)) : NULL;
+    if (block)
+        end_share(block);
+    return block;
+}
+
 bool block_free(uint64_t addr) {
-    struct block *block = (struct block *)block_at(addr);
+    struct block *block = block_at(addr);
     if (!block || block->range.start != addr)
         return false;
     if (block->chunk->heap) {

@@ -6,6 +6,7 @@
 
 #include "chunk.h"
 
+struct share;
 struct stack;
 
 /* One live block. */
@@ -13,6 +14,7 @@ struct block {
     struct range range;  /* device addresses, whole pages */
     struct chunk *chunk; /* where its pages are; its own or shared */
     uint64_t asked;      /* bytes the caller asked for */
+    struct share *share; /* offered to other processes, or null */
     bool closing;        /* being freed: unknown to everybody else */
     struct stack *stack; /* the calls that made it */
 };
@@ -33,7 +35,13 @@ bool block_malloc(struct device *device, const struct block_request *request, ui
 bool block_free(uint64_t addr);
 
 /* The live block that holds addr, or null. */
-const struct block *block_at(uint64_t addr);
+struct block *block_at(uint64_t addr);
+
+/* Whether another process uses the block that starts at addr; its offer ends in any case. */
+bool block_used_elsewhere(uint64_t addr);
+
+/* Ends the offer of a block with that token; false when there is none. */
+bool block_end_share(uint64_t token);
 
 /* The live block that starts at or above addr, or null; for walks over all blocks. */
 const struct block *block_from(uint64_t addr);

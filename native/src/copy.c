@@ -20,7 +20,9 @@
 #include "entry.h"
 #include "errors.h"
 #include "faults.h"
+#include "mapping.h"
 #include "pagetable.h"
+#include "peer.h"
 #include "table.h"
 #include "vspace.h"
 
@@ -152,6 +154,12 @@ static bool side_of(struct access_side *side, uint64_t addr, uint64_t len, enum 
     return true;
 }
 
+/* Whether one side may be read into the other: on one device, between peers, or by the rights of a mapping. */
+static bool reachable(const struct access_side *a, const struct access_side *b) {
+    return !a->device || !b->device || peer_reaches(a->device, b->device) || mappings_let(a->addr, a->len, b->device) ||
+           mappings_let(b->addr, b->len, a->device);
+}
+
 /* Whether two host ranges share a byte. */
 static bool host_overlap(const struct access_side *a, const struct access_side *b) {
     return !a->device && !b->device && (a->addr - b->addr < b->len || b->addr - a->addr < a->len);
@@ -164,6 +172,10 @@ int copy_bytes(uint64_t dst, uint64_t src, uint64_t count) {
     table_lock();
     if (!side_of(&access.sides[0], dst, count, ACCESS_WRITES) || !side_of(&access.sides[1], src, count, ACCESS_READS)) {
         code = ACL_ERROR_RT_DRV_INTERNAL_ERROR;
+    } else if (!reachable(&access.sides[0], &access.sides[1])) {
+        code = error_raise(ERROR_DRIVER, ACL_ERROR_RT_DRV_INTERNAL_ERROR,
+                           "devices %d and %d may not reach each other; call aclrtDeviceEnablePeerAccess",
+                           access.sides[1].device->id, access.sides[0].device->id);
     } else if (host_overlap(&access.sides[0], &access.sides[1])) {
         code = error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "source and destination overlap in host memory");
     } else {

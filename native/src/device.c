@@ -15,6 +15,7 @@
 #include "errors.h"
 #include "host_view.h"
 #include "hostacl.h"
+#include "ipc_memory.h"
 #include "physical.h"
 #include "runtime.h"
 #include "table.h"
@@ -68,6 +69,7 @@ void device_close(struct device *device) {
     while (device->busy || access_uses_device(device))
         table_wait();
     physicals_drop_device(device);
+    ipc_blocks_drop_device(device);
     blocks_drop_device(device);
     return_driver_memory(device);
     struct phys old = device->phys;

@@ -110,6 +110,17 @@ bool mapping_allow_host(struct mapping *mapping) {
     return true;
 }
 
+bool mappings_let(uint64_t addr, uint64_t len, const struct device *device) {
+    uint64_t done = 0;
+    while (done < len) {
+        const struct mapping *mapping = mapping_at(addr + done);
+        if (!mapping || !(mapping->devices >> device->id & 1))
+            return false;
+        done = mapping->region.range.start + mapping->region.range.len - addr;
+    }
+    return true;
+}
+
 void mapping_drop(struct mapping *mapping) {
     host_view_close(&mapping->region);
     pagetable_remove(&mapping->region);

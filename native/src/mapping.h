@@ -36,6 +36,9 @@ bool mapping_allow_device(struct mapping *mapping, const struct device *device);
 /* The same for the host. */
 bool mapping_allow_host(struct mapping *mapping);
 
+/* Whether every byte of a range lies in mappings that let the device read and write. */
+bool mappings_let(uint64_t addr, uint64_t len, const struct device *device);
+
 /* Undoes a mapping; waits for copies that use it. May give the table lock up. */
 void mapping_end(struct mapping *mapping);
 

@@ -40,8 +40,9 @@ struct physical_request {
 /* Makes a handle with one reference; null when memory is short. May give the table lock up. */
 struct physical *physical_malloc(const struct physical_request *request);
 
-/* Makes a handle over memory of another process; null when the host is out of memory. */
-struct physical *physical_adopt(struct device *device, struct import *import);
+/* Makes a handle over memory of another process, which belongs to the device from now on; null when the host is out of
+ * memory. */
+struct physical *physical_adopt(struct device *device, const aclrtMemLocation *location, struct import *import);
 
 /* The live handle of that value, or null. Any value may be asked. */
 struct physical *physical_at(const void *handle);

@@ -14,6 +14,7 @@
 #include "context.h"
 #include "device.h"
 #include "errors.h"
+#include "reserve.h"
 #include "runtime.h"
 
 enum { NOWHERE, HOST_ONLY, EVERYWHERE };
@@ -94,6 +95,8 @@ static int location_checks(const aclrtMemLocation *location) {
 
 int physical_property_read(const aclrtPhysicalMemProp *prop, struct property_wishes *wishes) {
     int code = entry_checks(prop);
+    if (!code)
+        code = reserve_need_feature();
     if (!code)
         code = location_checks(&prop->location);
     if (code)

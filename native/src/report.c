@@ -13,11 +13,14 @@
 #include "handles.h"
 #include "host_blocks.h"
 #include "host_memory.h"
+#include "host_register.h"
 #include "hostacl.h"
+#include "ipc_memory.h"
 #include "mapping.h"
 #include "physical.h"
 #include "reserve.h"
 #include "runtime.h"
+#include "share.h"
 #include "stack.h"
 #include "table.h"
 #include "vspace.h"
@@ -64,6 +67,7 @@ int hostacl_live(hostacl_live_t *out) {
     if (runtime_blocked())
         return ACL_ERROR_RT_DEV_SETUP_ERROR;
     table_lock();
+    physicals_sweep(NULL);
     out->blocks = blocks_count();
     out->bytes = blocks_bytes();
     out->host_blocks = host_blocks_count();
@@ -74,6 +78,10 @@ int hostacl_live(hostacl_live_t *out) {
     out->handles = physicals_count();
     out->handle_bytes = physicals_bytes();
     out->mappings = mappings_count();
+    out->exports = shares_count();
+    out->imports = imports_count();
+    out->registered = host_register_count();
+    out->registered_bytes = host_register_bytes();
     out->device_count = runtime_config()->devices;
     for (uint32_t id = 0; id < out->device_count; id++) {
         describe_device(device_at((int32_t)id), &out->devices[id]);
@@ -123,6 +131,16 @@ static void list_virtual_memory(struct text *text) {
     }
 }
 
+static void list_foreign(struct text *text) {
+    for (const struct registration *range = host_register_from(0); range;
+         range = host_register_from(range->range.start + 1))
+        add(text, "registered host memory 0x%llx: %llu bytes, device address 0x%llx\n", number(range->range.start),
+            number(range->range.len), number(range->region.range.start));
+    for (const struct ipc_block *block = ipc_blocks_first(); block; block = block->next)
+        add(text, "imported block 0x%llx: %llu bytes, device %d\n", number(block->region.range.start),
+            number(block->region.range.len), block->region.device->id);
+}
+
 static void list_contexts(struct text *text) {
     size_t position = 0;
     for (void *handle; (handle = handle_next(HANDLE_CONTEXT, &position));) {
@@ -142,6 +160,7 @@ static void list_contexts(struct text *text) {
 static void list_everything(struct text *text) {
     list_blocks(text);
     list_virtual_memory(text);
+    list_foreign(text);
     list_contexts(text);
 }
 

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "acl/acl_base.h"
+#include "errors.h"
 #include "runtime.h"
 #include "unit_table.h"
 
@@ -68,6 +70,12 @@ enum reserve_result reservation_make(enum vspace_window window, uint64_t len, ui
     else
         free(reservation);
     return result;
+}
+
+int reserve_need_feature(void) {
+    if (!runtime_config()->virtual_memory_off)
+        return ACL_SUCCESS;
+    return error_raise(ERROR_DRIVER, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the driver has no virtual memory management");
 }
 
 struct reservation *reservation_at(uint64_t addr) {

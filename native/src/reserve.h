@@ -24,6 +24,9 @@ enum reserve_result { RESERVE_DONE, RESERVE_SHORT, RESERVE_BUSY, RESERVE_OUTSIDE
 /* Reserves len bytes (above 0) in a window, at wished when that is not 0. The address goes to *start. */
 enum reserve_result reservation_make(enum vspace_window window, uint64_t len, uint64_t wished, uint64_t *start);
 
+/* 0, or with the refusal recorded the code of a driver without reserved ranges. */
+int reserve_need_feature(void);
+
 /* The reservation that holds addr, or null. */
 struct reservation *reservation_at(uint64_t addr);
 

@@ -22,6 +22,7 @@
 #include "faults.h"
 #include "host_blocks.h"
 #include "host_memory.h"
+#include "host_register.h"
 #include "init_state.h"
 #include "leaks.h"
 #include "pagetable.h"
@@ -105,7 +106,8 @@ const struct config *runtime_config(void) {
 
 /* Whether anything is held that depends on the options. */
 static bool in_use(void) {
-    return device_any_open() || host_memory()->open || host_blocks_count() > 0 || reservations_count() > 0;
+    return device_any_open() || host_memory()->open || host_memory()->handles || host_register_count() ||
+           host_blocks_count() > 0 || reservations_count() > 0;
 }
 
 /* Ends whatever is held; devices and host blocks first, as only they can be waited for. */
@@ -114,6 +116,7 @@ static void end_all(void) {
         device_close_all();
         host_blocks_free_all();
     }
+    host_unregister_all();
     physicals_drop_device(host_memory());
     host_memory_close_if_idle();
     reservations_drop_all();

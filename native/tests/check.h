@@ -81,6 +81,10 @@ __attribute__((unused)) static void check_nothing_alive(void) {
     CHECK_EQ(live.handles, 0);
     CHECK_EQ(live.handle_bytes, 0);
     CHECK_EQ(live.mappings, 0);
+    CHECK_EQ(live.exports, 0);
+    CHECK_EQ(live.imports, 0);
+    CHECK_EQ(live.registered, 0);
+    CHECK_EQ(live.registered_bytes, 0);
     for (uint32_t id = 0; id < live.device_count; id++) {
         CHECK_EQ(live.devices[id].pages_4k_used, 0);
         CHECK_EQ(live.devices[id].pages_2m_used, 0);

@@ -65,6 +65,7 @@ static void do_set_device(void) {
     if (good) {
         set_count[device]++;
         current = device;
+        OK(aclrtDeviceEnablePeerAccess(1 - device, 0));
     }
 }
 

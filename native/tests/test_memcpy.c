@@ -165,6 +165,7 @@ static void test_between_devices(void) {
     OK(aclrtMemcpy(first, 256, in, 256, ACL_MEMCPY_HOST_TO_DEVICE));
     OK(aclrtSetDevice(1));
     OK(aclrtMalloc(&second, 256, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtDeviceEnablePeerAccess(0, 0));
     OK(aclrtMemcpy(second, 256, first, 256, ACL_MEMCPY_DEVICE_TO_DEVICE));
     OK(aclrtMemcpy(out, 256, second, 256, ACL_MEMCPY_DEVICE_TO_HOST));
     CHECK(!memcmp(in, out, 256));
