@@ -19,6 +19,12 @@ BENCHMARKS = {
     "inspect-memory": ("benchmarks.inspect_memory", "inspect_memory"),
     "upload-touched": ("benchmarks.upload_speed", "upload_touched"),
     "upload-fresh": ("benchmarks.upload_speed", "upload_fresh"),
+    "malloc-free": ("benchmarks.runtime_costs", "malloc_free"),
+    "map-unmap": ("benchmarks.runtime_costs", "map_unmap"),
+    "device-copy": ("benchmarks.runtime_costs", "device_copy"),
+    "many-live": ("benchmarks.runtime_costs", "many_live"),
+    "table-call": ("benchmarks.runtime_costs", "table_call"),
+    "face-call": ("benchmarks.runtime_costs", "face_call"),
 }
 
 
