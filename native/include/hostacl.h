@@ -45,6 +45,7 @@ HOSTACL_API const char *hostacl_error(void);
  *   leaks          what happens when objects are alive at process exit: off (default), report to stderr, or fail: the
  *                  report, then exit code 99
  *   trace          where a JSON line for every call goes: off (default), stderr, fd:N or the path of a file
+ *   hold           on: streams are made held, as by hostacl_hold; off (default)
  *   app_log        where aclAppLog writes: off (default), stderr, fd:N or the path of a file
  * Numbers are decimal or 0x hexadecimal; sizes may end in K, M, G or T (powers of 1024). */
 HOSTACL_API int hostacl_configure(const char *key, const char *value);
@@ -73,6 +74,22 @@ HOSTACL_API int hostacl_fail_above(uint64_t bytes, int code);
  * Environment: HOSTACL_SHORT_COPY=2:4096:507899 */
 HOSTACL_API int hostacl_short_copy(uint64_t nth, uint64_t bytes, int code);
 
+/* Makes the nth task from now (1 is the next) that a stream takes in hand fail with code instead of running; who
+ * synchronises gets the code. nth 0 ends that.
+ * Environment: HOSTACL_FAIL_TASK=3:507899 */
+HOSTACL_API int hostacl_fail_task(uint64_t nth, int code);
+
+/* Makes every task that calls of an exported function give to a stream wait before it runs; 0 ends that. A null
+ * function stands for all functions. Environment: HOSTACL_DELAY_TASK=aclrtMemcpyAsync:200,aclrtRecordEvent:50 */
+HOSTACL_API int hostacl_delay_task(const char *function, uint64_t microseconds);
+
+/* Holds every stream of a device (-1: of all devices) that exists now: it takes tasks and runs none. When the call
+ * returns, none of them moves a byte. A held stream that is destroyed, or whose context or device goes, is released. */
+HOSTACL_API int hostacl_hold(int32_t device);
+
+/* Lets the streams of a device (-1: of all devices) go on. With -1 the option hold is off from then on. */
+HOSTACL_API int hostacl_release(int32_t device);
+
 /* ---- What happens and what is there ---- */
 
 /* Calls of an exported function since the start or the last reset, refused ones included; 0 for an unknown name. */
@@ -100,15 +117,19 @@ typedef struct {
     uint64_t devices_set; /* devices with a set count above 0 */
     uint32_t device_count;
     hostacl_device_live_t devices[HOSTACL_MAX_DEVICES];
-    uint64_t reservations;   /* reserved ranges of device address */
-    uint64_t reserved_bytes; /* their bytes */
-    uint64_t handles;        /* physical memory handles, those held by mappings only included */
-    uint64_t handle_bytes;   /* bytes of their pages */
-    uint64_t mappings;       /* mappings of handles into reserved ranges */
-    uint64_t exports;        /* handles and blocks offered to other processes, also those only kept for their users */
-    uint64_t imports;        /* handles and blocks of other processes in use here */
+    uint64_t reservations;     /* reserved ranges of device address */
+    uint64_t reserved_bytes;   /* their bytes */
+    uint64_t handles;          /* physical memory handles, those held by mappings only included */
+    uint64_t handle_bytes;     /* bytes of their pages */
+    uint64_t mappings;         /* mappings of handles into reserved ranges */
+    uint64_t exports;          /* handles and blocks offered to other processes, also those only kept for their users */
+    uint64_t imports;          /* handles and blocks of other processes in use here */
     uint64_t registered;       /* ranges of host memory registered by the caller */
     uint64_t registered_bytes; /* their bytes */
+    uint64_t streams;          /* streams without the default ones */
+    uint64_t tasks;            /* tasks of all streams that are not through */
+    uint64_t events;           /* events */
+    uint64_t notifies;         /* notifies */
 } hostacl_live_t;
 
 HOSTACL_API int hostacl_live(hostacl_live_t *out);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "table.h"
+#include "value_task.h"
 
 static struct access *all;
 
@@ -27,6 +28,7 @@ void access_end(struct access *access) {
     if (access->next)
         access->next->previous = access->previous;
     table_wake();
+    value_memory_changed();
 }
 
 /* Whether two ranges share a byte: one of them starts inside the other. */

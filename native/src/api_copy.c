@@ -44,5 +44,6 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
     if (count > maxCount)
         return error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "count %zu is above maxCount %zu", count,
                            maxCount);
-    return fill_bytes((uint64_t)(uintptr_t)devPtr, (uint8_t)value, count);
+    struct fill fill = fill_of_bytes((uint64_t)(uintptr_t)devPtr, (uint8_t)value, count);
+    return fill_run(&fill);
 }

@@ -41,7 +41,7 @@ static aclError reset(int32_t id, bool force) {
     else if (!device->set_count)
         code = error_raise(ERROR_STATE, ACL_ERROR_RT_CONTEXT_RELEASE_ERROR, "device %d is not set", id);
     else if (force || device->set_count == 1)
-        device_close(device);
+        device_close(device, force);
     else
         device->set_count--;
     table_unlock();

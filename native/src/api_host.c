@@ -6,6 +6,7 @@
 #include "errors.h"
 #include "host_blocks.h"
 #include "malloc_config.h"
+#include "stream.h"
 #include "table.h"
 
 #define ROUNDING 32
@@ -54,14 +55,24 @@ aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cf
     return malloc_host(ptr, size, "ptr", cfg);
 }
 
-aclError aclrtFreeHost(void *hostPtr) {
-    ENTER(aclrtFreeHost, hostPtr);
-    if (!hostPtr)
-        return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "hostPtr is null");
+static aclError free_host(void *hostPtr) {
     table_lock();
     bool freed = host_block_free((uint64_t)(uintptr_t)hostPtr);
     table_unlock();
     if (freed)
         return ACL_SUCCESS;
     return error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of a live host block", hostPtr);
+}
+
+aclError aclrtFreeHost(void *hostPtr) {
+    ENTER(aclrtFreeHost, hostPtr);
+    return hostPtr ? free_host(hostPtr) : error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "hostPtr is null");
+}
+
+aclError aclrtFreeHostWithDevSync(void *hostPtr) {
+    ENTER(aclrtFreeHostWithDevSync, hostPtr);
+    if (!hostPtr)
+        return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "hostPtr is null");
+    int code = streams_synchronize_current();
+    return code ? code : free_host(hostPtr);
 }

@@ -18,6 +18,7 @@
 #include "host_blocks.h"
 #include "malloc_config.h"
 #include "runtime.h"
+#include "stream.h"
 #include "table.h"
 
 #define ROUNDING 32
@@ -170,10 +171,7 @@ aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy pol
     return code ? code : malloc_rounded(&config_entry, devPtr, size, (uint32_t)policy);
 }
 
-aclError aclrtFree(void *devPtr) {
-    ENTER(aclrtFree, devPtr);
-    if (!devPtr)
-        return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "devPtr is null");
+static aclError free_block(void *devPtr) {
     uint64_t addr = (uint64_t)(uintptr_t)devPtr;
     table_lock();
     bool shared = block_used_elsewhere(addr);
@@ -185,4 +183,17 @@ aclError aclrtFree(void *devPtr) {
         return error_raise(ERROR_DRIVER, ACL_ERROR_RT_DRV_INTERNAL_ERROR,
                            "another process still uses the block at %p; close the key there first", devPtr);
     return error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "%p is not the start of a live block", devPtr);
+}
+
+aclError aclrtFree(void *devPtr) {
+    ENTER(aclrtFree, devPtr);
+    return devPtr ? free_block(devPtr) : error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "devPtr is null");
+}
+
+aclError aclrtFreeWithDevSync(void *devPtr) {
+    ENTER(aclrtFreeWithDevSync, devPtr);
+    if (!devPtr)
+        return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "devPtr is null");
+    int code = streams_synchronize_current();
+    return code ? code : free_block(devPtr);
 }

@@ -34,6 +34,7 @@ static const struct profile profiles[] = {
      .whole_pages = true,
      .driver_heap = true,
      .free_takes_host = true,
+     .default_stream_ends = true,
      .front_maps = true,
      .open_peers = true,
      .driver_bytes = {[PAGE_4K] = 4 * MIB, [PAGE_2M] = 28 * MIB}},
@@ -212,6 +213,13 @@ static bool set_stacks(struct config *config, const char *value, struct complain
     return good;
 }
 
+static bool set_hold(struct config *config, const char *value, struct complaint *complaint) {
+    int chosen;
+    bool good = choose("hold", value, off_on, 2, &chosen, complaint);
+    config->hold = good && chosen;
+    return good;
+}
+
 static bool set_leaks(struct config *config, const char *value, struct complaint *complaint) {
     static const char *const words[] = {"off", "report", "fail"};
     int chosen;
@@ -255,6 +263,7 @@ static const struct option {
     {"virtual_memory", "HOSTACL_VIRTUAL_MEMORY", set_virtual_memory, false},
     {"poison", "HOSTACL_POISON", set_poison, true},
     {"poison_free", "HOSTACL_POISON_FREE", set_poison_free, true},
+    {"hold", "HOSTACL_HOLD", set_hold, true},
     {"stacks", "HOSTACL_STACKS", set_stacks, true},
     {"leaks", "HOSTACL_LEAKS", set_leaks, true},
     {"trace", "HOSTACL_TRACE", set_trace, true},

@@ -37,6 +37,7 @@ struct profile {
     bool whole_pages;                    /* ranges are checked by page, else by the size asked for */
     bool driver_heap;                    /* freed blocks stay with the driver and answer for a while */
     bool free_takes_host;                /* aclrtFree accepts pinned host memory */
+    bool default_stream_ends;            /* a program may destroy a default stream */
     bool front_maps;                     /* aclrtMapMem maps the front of a handle that is larger than asked for */
     bool open_peers;                     /* copies between devices need no peer access */
     uint64_t driver_bytes[PAGE_CLASSES]; /* memory the driver keeps for itself on an open device */
@@ -65,6 +66,7 @@ struct config {
     bool poison_free_given;            /* memory is filled with a byte when it is freed */
     uint8_t poison;                    /* that byte for new memory */
     uint8_t poison_free;               /* and for freed memory */
+    bool hold;                         /* streams are made held */
     bool stacks;                       /* live objects keep the calls that made them */
     enum leak_action leaks;            /* at process exit */
     char trace[CONFIG_PLACE_BYTES];    /* where traced calls go, "off" for none */

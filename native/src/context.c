@@ -1,8 +1,9 @@
 /* Contexts. What a thread has as current is a handle, looked up at every use: a context that another thread destroyed
  * or that went with its device is simply not found any more. The default context of a device is one object shared by
- * all threads.
+ * all threads. A context takes its streams and events with it.
  *
- * Thread safety: callers hold the table lock; the current handle belongs to the thread. */
+ * Thread safety: callers hold the table lock, which is given up while streams end; the current handle belongs to the
+ * thread. */
 #include "context.h"
 
 #include <stdlib.h>
@@ -10,8 +11,10 @@
 #include "acl/acl_base.h"
 #include "device.h"
 #include "errors.h"
+#include "event.h"
 #include "handles.h"
 #include "init_state.h"
+#include "stream.h"
 
 static _Thread_local void *current;
 static uint64_t explicit_contexts;
@@ -45,35 +48,50 @@ struct context *context_need(void) {
     return context;
 }
 
-static void *new_context(struct device *device, bool explicit_one) {
-    struct context *context = calloc(1, sizeof(*context));
-    void *handle = context ? handle_new(HANDLE_CONTEXT, context) : NULL;
-    if (!handle) {
-        free(context);
-        return NULL;
-    }
-    *context = (struct context){.device = device, .explicit_one = explicit_one};
-    return handle;
-}
-
-static void end_context(const void *handle) {
-    free(handle_object(HANDLE_CONTEXT, handle));
-    handle_end(handle);
-}
-
 static int no_host_memory(const struct device *device) {
     return error_raise(ERROR_MEMORY, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
                        "device %d cannot be opened: the host has no memory or address space for it", device->id);
 }
 
+/* Makes a context with its default stream; returns a code. */
+static int new_context(struct device *device, bool explicit_one, void **made) {
+    struct context *context = calloc(1, sizeof(*context));
+    void *handle = context ? handle_new(HANDLE_CONTEXT, context) : NULL;
+    if (!handle) {
+        free(context);
+        return no_host_memory(device);
+    }
+    *context = (struct context){.device = device, .explicit_one = explicit_one};
+    int code = stream_create_default(context);
+    if (code) {
+        handle_end(handle);
+        free(context);
+        return code;
+    }
+    *made = handle;
+    return ACL_SUCCESS;
+}
+
+/* The handle dies: the context is current nowhere any more. */
+static struct context *end_handle(const void *handle) {
+    struct context *context = handle_object(HANDLE_CONTEXT, handle);
+    explicit_contexts -= context->explicit_one;
+    handle_end(handle);
+    return context;
+}
+
+/* What belongs to a context whose streams have ended goes with it. */
+static void end_context(struct context *context) {
+    events_end(context);
+    free(context);
+}
+
 int context_set_device(struct device *device) {
     if (!device_open(device))
         return no_host_memory(device);
-    if (!device->set_count) {
-        device->default_context = new_context(device, false);
-        if (!device->default_context)
-            return no_host_memory(device);
-    }
+    int code = device->set_count ? ACL_SUCCESS : new_context(device, false, &device->default_context);
+    if (code)
+        return code;
     device->set_count++;
     make_current(device->default_context);
     return ACL_SUCCESS;
@@ -82,9 +100,10 @@ int context_set_device(struct device *device) {
 int context_create(struct device *device, void **handle) {
     if (!device_open(device))
         return no_host_memory(device);
-    void *made = new_context(device, true);
-    if (!made)
-        return no_host_memory(device);
+    void *made;
+    int code = new_context(device, true, &made);
+    if (code)
+        return code;
     device->contexts++;
     explicit_contexts++;
     make_current(made);
@@ -101,11 +120,12 @@ int context_destroy(const void *handle) {
                            "context %p is the default context of device %d; reset the device instead", handle,
                            context->device->id);
     struct device *device = context->device;
-    end_context(handle);
+    end_handle(handle);
     device->contexts--;
-    explicit_contexts--;
-    if (!device->contexts && !device->set_count && !device->closing)
-        device_close(device);
+    streams_end(device, context, false);
+    end_context(context);
+    if (device->open && !device->contexts && !device->set_count && !device->ending)
+        device_close(device, false);
     return ACL_SUCCESS;
 }
 
@@ -116,17 +136,25 @@ bool context_make_current(void *handle) {
     return true;
 }
 
-void context_end_device(struct device *device) {
+void context_end_device(struct device *device, bool force) {
     size_t position = 0;
+    struct context *ended = NULL;
     for (void *handle; (handle = handle_next(HANDLE_CONTEXT, &position));) {
         struct context *context = handle_object(HANDLE_CONTEXT, handle);
         if (context->device != device)
             continue;
-        explicit_contexts -= context->explicit_one;
-        end_context(handle);
+        end_handle(handle);
+        context->next = ended;
+        ended = context;
     }
     device->contexts = 0;
     device->default_context = NULL;
+    streams_end(device, NULL, force);
+    while (ended) {
+        struct context *next = ended->next;
+        end_context(ended);
+        ended = next;
+    }
 }
 
 uint64_t context_count(void) {

@@ -5,11 +5,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "errors.h"
+
 struct device;
+struct stream;
 
 struct context {
-    struct device *device; /* where it works */
-    bool explicit_one;     /* made by aclrtCreateContext, not by setting the device */
+    struct device *device;         /* where it works */
+    bool explicit_one;             /* made by aclrtCreateContext, not by setting the device */
+    bool stops;                    /* a task that fails stops all its streams */
+    struct refusal failure;        /* what stopped them */
+    struct stream *default_stream; /* null when the program destroyed it */
+    struct context *next;          /* contexts that end together */
 };
 
 /* The current context of the thread, or null. */
@@ -28,14 +35,15 @@ int context_set_device(struct device *device);
 /* Makes an explicit context and makes it current. Returns a code. */
 int context_create(struct device *device, void **handle);
 
-/* Destroys an explicit context. Returns a code. */
+/* Destroys an explicit context after the tasks of its streams. Returns a code. */
 int context_destroy(const void *handle);
 
 /* Makes a live context current. False when the handle is no live context. */
 bool context_make_current(void *handle);
 
-/* Ends all contexts of a device, on whatever thread they are current. */
-void context_end_device(struct device *device);
+/* Ends all contexts of a device, on whatever thread they are current, with their streams and events. Without force the
+ * tasks of the streams run first. */
+void context_end_device(struct device *device, bool force);
 
 /* Number of explicit contexts. */
 uint64_t context_count(void);

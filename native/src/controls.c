@@ -1,14 +1,16 @@
-/* Exported: the controls hostacl_configure, _reset, _fail, _delay, _fail_above, _short_copy, _calls, _error and
- * _version. They are no part of the ACL interface and are not counted. Thread safety: any thread, any time; the text of
- * hostacl_error belongs to the thread.
+/* Exported: the controls hostacl_configure, _reset, _fail, _fail_task, _fail_above, _short_copy, _delay,
+ * _delay_task, _hold, _release, _calls, _error and _version. They are no part of the ACL interface and are not counted.
+ * Thread safety: any thread, any time; the text of hostacl_error belongs to the thread.
  */
 #include <stdio.h>
 
 #include "acl/acl_base.h"
+#include "device.h"
 #include "entry.h"
 #include "faults.h"
 #include "hostacl.h"
 #include "runtime.h"
+#include "stream_hold.h"
 #include "table.h"
 
 static _Thread_local struct complaint complaint;
@@ -98,6 +100,59 @@ int hostacl_short_copy(uint64_t nth, uint64_t bytes, int code) {
     faults_short_copy(nth, bytes, code);
     table_unlock();
     return ACL_SUCCESS;
+}
+
+int hostacl_fail_task(uint64_t nth, int code) {
+    runtime_start();
+    if (runtime_forked())
+        return refuse(ACL_ERROR_RT_DEV_SETUP_ERROR, runtime_blocked());
+    if (nth && !code)
+        return refuse(ACL_ERROR_INVALID_PARAM, "code 0 is no failure");
+    table_lock();
+    faults_fail_task(nth, code);
+    table_unlock();
+    return ACL_SUCCESS;
+}
+
+int hostacl_delay_task(const char *function, uint64_t microseconds) {
+    enum function_id each, end;
+    runtime_start();
+    if (runtime_forked())
+        return refuse(ACL_ERROR_RT_DEV_SETUP_ERROR, runtime_blocked());
+    if (!find_functions(function, &each, &end))
+        return ACL_ERROR_INVALID_PARAM;
+    table_lock();
+    for (; each < end; each++)
+        faults_delay_task(each, microseconds);
+    table_unlock();
+    return ACL_SUCCESS;
+}
+
+/* Holds or releases the streams of a device, or of all. */
+static int act_on_streams(int32_t id, void (*act)(const struct device *)) {
+    runtime_start();
+    const char *blocked = runtime_blocked();
+    if (blocked)
+        return refuse(ACL_ERROR_RT_DEV_SETUP_ERROR, blocked);
+    table_lock();
+    const struct device *device = device_at(id);
+    bool good = device || id == -1;
+    if (good)
+        act(device);
+    table_unlock();
+    return good ? ACL_SUCCESS : refuse(ACL_ERROR_INVALID_PARAM, "there is no such device; -1 means all");
+}
+
+int hostacl_hold(int32_t device) {
+    return act_on_streams(device, stream_hold);
+}
+
+int hostacl_release(int32_t device) {
+    runtime_start();
+    int code = device == -1 && !runtime_blocked() ? runtime_configure("hold", "off", &complaint) : ACL_SUCCESS;
+    if (code)
+        return code;
+    return act_on_streams(device, stream_release);
 }
 
 uint64_t hostacl_calls(const char *function) {

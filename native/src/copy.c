@@ -23,6 +23,7 @@
 #include "mapping.h"
 #include "pagetable.h"
 #include "peer.h"
+#include "place.h"
 #include "table.h"
 #include "vspace.h"
 
@@ -122,35 +123,65 @@ static int run_copy(struct walk *to, struct walk *from, uint64_t count) {
     return ACL_SUCCESS;
 }
 
-static void run_fill(struct walk *to, uint8_t value, uint64_t count) {
-    while (count > 0) {
+static bool same_bytes(uint32_t pattern) {
+    return pattern == (pattern & 0xff) * 0x01010101u;
+}
+
+static void set(char *to, uint32_t pattern, uint64_t len) {
+    if (same_bytes(pattern)) {
+        memset(to, (int)(pattern & 0xff), len);
+        return;
+    }
+    for (uint64_t at = 0; at < len; at += sizeof(pattern))
+        memcpy(to + at, &pattern, sizeof(pattern));
+}
+
+static void run_fill(struct walk *to, const struct fill *fill) {
+    for (uint64_t left = fill->bytes; left > 0;) {
         const struct segment *target = piece(to);
         uint64_t len = target->len;
-        if (!target->fresh || value)
-            memset(target->bytes, value, len);
+        if (!target->fresh || fill->pattern)
+            set(target->bytes, fill->pattern, len);
         consume(to, len);
-        count -= len;
+        left -= len;
     }
 }
 
+static bool refuse(const char *name, uint64_t addr, uint64_t len, const char *what) {
+    error_raise(ERROR_DRIVER, ACL_ERROR_RT_DRV_INTERNAL_ERROR, "%s 0x%llx + %llu bytes %s", name,
+                (unsigned long long)addr, (unsigned long long)len, what);
+    return false;
+}
+
 /* Describes one side of an access; false, with the refusal recorded, when a byte of it must not be touched. */
-static bool side_of(struct access_side *side, uint64_t addr, uint64_t len, enum access_effect effect) {
+static bool side_of(struct access_side *side, uint64_t addr, uint64_t len, uint64_t block, enum access_effect effect) {
     const char *name = effect == ACCESS_READS ? "source" : "destination";
     *side = (struct access_side){.addr = addr, .len = len};
-    if (addr + len - 1 < addr) {
-        error_raise(ERROR_DRIVER, ACL_ERROR_RT_DRV_INTERNAL_ERROR, "%s 0x%llx + %llu bytes passes 2^64", name,
-                    (unsigned long long)addr, (unsigned long long)len);
-        return false;
-    }
+    if (addr + len - 1 < addr)
+        return refuse(name, addr, len, "passes 2^64");
     if (!vspace_holds(addr))
-        return true;
-    if (!pagetable_covers(addr, len, effect)) {
-        error_raise(ERROR_DRIVER, ACL_ERROR_RT_DRV_INTERNAL_ERROR,
-                    "%s 0x%llx + %llu bytes is not all inside live memory of one device", name,
-                    (unsigned long long)addr, (unsigned long long)len);
-        return false;
-    }
+        return !block || place_covers(addr, len, block) ||
+               refuse(name, addr, len, "is not all inside the pinned block it was in");
+    if (!pagetable_covers(addr, len, effect))
+        return refuse(name, addr, len, "is not all inside live memory of one device");
     side->device = pagetable_at(addr)->device;
+    return true;
+}
+
+/* The same for rows: everything from the first byte to the last one, or at least the rows themselves. */
+static bool rows_of(struct access_side *side, const struct copy_side *rows, const struct copy *copy,
+                    enum access_effect effect) {
+    uint64_t span;
+    if (__builtin_mul_overflow(rows->pitch, copy->rows - 1, &span) || __builtin_add_overflow(span, copy->width, &span))
+        return side_of(side, rows->addr, UINT64_MAX, rows->block, effect);
+    if (copy->rows == 1 || !vspace_holds(rows->addr) || pagetable_covers(rows->addr, span, effect))
+        return side_of(side, rows->addr, span, rows->block, effect);
+    for (uint64_t row = 0; row < copy->rows; row++) {
+        if (!side_of(side, rows->addr + row * rows->pitch, copy->width, 0, effect))
+            return false;
+    }
+    side->addr = rows->addr;
+    side->len = span;
     return true;
 }
 
@@ -165,12 +196,44 @@ static bool host_overlap(const struct access_side *a, const struct access_side *
     return !a->device && !b->device && (a->addr - b->addr < b->len || b->addr - a->addr < a->len);
 }
 
-int copy_bytes(uint64_t dst, uint64_t src, uint64_t count) {
-    struct access access;
+/* Moves the first bytes of a row. The table lock is held and given up while bytes move. */
+static int run_row(const struct access *access, const struct copy *copy, uint64_t row, uint64_t bytes) {
     struct walk to, from;
+    struct access_side sides[2] = {access->sides[0], access->sides[1]};
+    sides[0].addr += row * copy->to.pitch;
+    sides[1].addr += row * copy->from.pitch;
+    sides[0].len = sides[1].len = copy->width;
+    walk_start(&to, &sides[0], ACCESS_WRITES);
+    walk_start(&from, &sides[1], ACCESS_READS);
+    refill(&from);
+    refill(&to);
+    table_unlock();
+    int code = run_copy(&to, &from, bytes);
+    table_lock();
+    return code;
+}
+
+/* Moves row after row, up to where a fault that was asked for stops it. */
+static int run_rows(const struct access *access, const struct copy *copy) {
+    int fault, code = ACL_SUCCESS;
+    uint64_t count = copy->rows * copy->width, len = fault_of_copy(count, &fault), left = len;
+    for (uint64_t row = 0; left > 0 && !code; row++) {
+        uint64_t bytes = left < copy->width ? left : copy->width;
+        code = run_row(access, copy, row, bytes);
+        left -= bytes;
+    }
+    if (code || !fault)
+        return code;
+    return error_raise(entry_error_kind(fault), fault, "the copy stopped after %llu of %llu bytes",
+                       (unsigned long long)len, (unsigned long long)count);
+}
+
+int copy_run(const struct copy *copy) {
+    struct access access;
     int code = ACL_SUCCESS;
     table_lock();
-    if (!side_of(&access.sides[0], dst, count, ACCESS_WRITES) || !side_of(&access.sides[1], src, count, ACCESS_READS)) {
+    if (!rows_of(&access.sides[0], &copy->to, copy, ACCESS_WRITES) ||
+        !rows_of(&access.sides[1], &copy->from, copy, ACCESS_READS)) {
         code = ACL_ERROR_RT_DRV_INTERNAL_ERROR;
     } else if (!reachable(&access.sides[0], &access.sides[1])) {
         code = error_raise(ERROR_DRIVER, ACL_ERROR_RT_DRV_INTERNAL_ERROR,
@@ -180,37 +243,35 @@ int copy_bytes(uint64_t dst, uint64_t src, uint64_t count) {
         code = error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "source and destination overlap in host memory");
     } else {
         access_begin(&access);
-        walk_start(&to, &access.sides[0], ACCESS_WRITES);
-        walk_start(&from, &access.sides[1], ACCESS_READS);
-        refill(&from);
-        refill(&to);
-        int fault;
-        uint64_t len = fault_of_copy(count, &fault);
-        table_unlock();
-        code = run_copy(&to, &from, len);
-        if (!code && fault)
-            code = error_raise(entry_error_kind(fault), fault, "the copy stopped after %llu of %llu bytes",
-                               (unsigned long long)len, (unsigned long long)count);
-        table_lock();
+        code = run_rows(&access, copy);
         access_end(&access);
     }
     table_unlock();
     return code;
 }
 
-int fill_bytes(uint64_t dst, uint8_t value, uint64_t count) {
+int copy_bytes(uint64_t dst, uint64_t src, uint64_t count) {
+    struct copy copy = {.to.addr = dst, .from.addr = src, .width = count, .rows = 1};
+    return copy_run(&copy);
+}
+
+struct fill fill_of_bytes(uint64_t addr, uint8_t value, uint64_t bytes) {
+    return (struct fill){.addr = addr, .bytes = bytes, .pattern = value * 0x01010101u};
+}
+
+int fill_run(const struct fill *fill) {
     struct access access = {0};
     struct walk to;
     int code = ACL_SUCCESS;
     table_lock();
-    if (!side_of(&access.sides[0], dst, count, ACCESS_WRITES)) {
+    if (!side_of(&access.sides[0], fill->addr, fill->bytes, fill->block, ACCESS_WRITES)) {
         code = ACL_ERROR_RT_DRV_INTERNAL_ERROR;
     } else {
         access_begin(&access);
-        walk_start(&to, &access.sides[0], value ? ACCESS_WRITES : ACCESS_CLEARS);
+        walk_start(&to, &access.sides[0], fill->pattern ? ACCESS_WRITES : ACCESS_CLEARS);
         refill(&to);
         table_unlock();
-        run_fill(&to, value, count);
+        run_fill(&to, fill);
         table_lock();
         access_end(&access);
     }

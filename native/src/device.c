@@ -2,8 +2,8 @@
  *
  * A device is open while it is set somewhere in the process or has an explicit context; opening makes its memory file,
  * the last reset or the end of the last explicit context of a device that is not set takes everything down: contexts on
- * every thread, blocks, pages. A tear-down first marks the device, so that nothing new starts, then waits for copies
- * and frees under way.
+ * every thread, streams, blocks, pages. A tear-down first takes the contexts away, so that nothing new starts, then
+ * lets the streams come to an end, then bars accesses and waits for copies and frees under way.
  *
  * Thread safety: callers hold the table lock; device_close and device_open may give it up for a while. */
 #include "device.h"
@@ -16,6 +16,7 @@
 #include "host_view.h"
 #include "hostacl.h"
 #include "ipc_memory.h"
+#include "notify.h"
 #include "physical.h"
 #include "runtime.h"
 #include "table.h"
@@ -42,7 +43,7 @@ static void take_driver_memory(struct device *device) {
 }
 
 bool device_open(struct device *device) {
-    while (device->closing)
+    while (device->ending)
         table_wait();
     if (device->open)
         return true;
@@ -61,11 +62,13 @@ static void return_driver_memory(struct device *device) {
     }
 }
 
-void device_close(struct device *device) {
-    device->closing = true;
+void device_close(struct device *device, bool force) {
+    device->ending = true;
     device->set_count = 0;
     device->peers = 0;
-    context_end_device(device);
+    context_end_device(device, force);
+    notifies_end(device);
+    device->closing = true;
     while (device->busy || access_uses_device(device))
         table_wait();
     physicals_drop_device(device);
@@ -78,13 +81,13 @@ void device_close(struct device *device) {
     phys_close(&old);
     table_lock();
     device->open = false;
-    device->closing = false;
+    device->ending = device->closing = false;
     table_wake();
 }
 
 void device_close_if_idle(struct device *device) {
-    if (device->open && !device->closing && !device->set_count && !device->contexts && !device->handles)
-        device_close(device);
+    if (device->open && !device->ending && !device->set_count && !device->contexts && !device->handles)
+        device_close(device, false);
 }
 
 bool device_take_pages(struct device *device, enum page_class cls, uint64_t count, struct pages *pages) {
@@ -155,9 +158,9 @@ bool device_any_open(void) {
 
 void device_close_all(void) {
     for (int32_t id = 0; id < HOSTACL_MAX_DEVICES; id++) {
-        while (devices[id].closing)
+        while (devices[id].ending)
             table_wait();
         if (devices[id].open)
-            device_close(&devices[id]);
+            device_close(&devices[id], true);
     }
 }

@@ -7,17 +7,21 @@
 
 #include "driver_heap.h"
 #include "phys.h"
+#include "stream.h"
 
 struct device {
     int32_t id;                             /* number of the device */
     bool open;                              /* memory exists: the device is set or has an explicit context */
-    bool closing;                           /* being torn down: nothing new may start */
+    bool ending;                            /* being torn down: its contexts are gone, its streams come to an end */
+    bool closing;                           /* being torn down: its memory goes, no new access */
     uint32_t set_count;                     /* SetDevice calls not yet undone */
     uint32_t contexts;                      /* explicit contexts */
     uint32_t handles;                       /* physical memory handles and imported blocks */
     uint32_t busy;                          /* calls that use the device while the table lock is free */
     uint64_t peers;                         /* devices whose memory it may reach, one bit each */
     void *default_context;                  /* handle while set_count is above 0 */
+    struct stream *streams;                 /* newest first */
+    uint64_t stream_ids[STREAM_LIMIT / 64]; /* numbers of streams in use */
     struct phys phys;                       /* page pools */
     struct pages driver_own[PAGE_CLASSES];  /* what the driver keeps for itself */
     struct driver_heap heaps[DRIVER_HEAPS]; /* backed pieces that blocks come from (profile card) */
@@ -29,8 +33,9 @@ struct device *device_at(int32_t id);
 /* Opens the device if it is not open; waits for a tear-down that runs. False when the host refuses the memory. */
 bool device_open(struct device *device);
 
-/* Tears the device down: contexts, blocks and memory are gone. Waits for copies; gives the table lock up meanwhile. */
-void device_close(struct device *device);
+/* Tears the device down: contexts, streams, blocks and memory are gone. Queued tasks run first, with force they are
+ * dropped. Waits for copies; gives the table lock up meanwhile. */
+void device_close(struct device *device, bool force);
 
 /* Tears the device down when it is open, not set, and nobody holds anything of it. */
 void device_close_if_idle(struct device *device);

@@ -57,6 +57,10 @@ int entry_begin(enum function_id function) {
     return ACL_SUCCESS;
 }
 
+const char *entry_name(enum function_id function) {
+    return functions[function].name;
+}
+
 enum function_id entry_find(const char *name) {
     enum function_id function = 0;
     while (function < FUNCTION_COUNT && strcmp(functions[function].name, name))

@@ -20,6 +20,8 @@ enum function_id {
 /* 0, or the code the call returns before it has any effect. */
 int entry_begin(enum function_id function);
 
+/* Exported name of the function. */
+const char *entry_name(enum function_id function);
 /* Kind of refusal an injected code stands for. */
 enum error_kind entry_error_kind(int code);
 

@@ -3,7 +3,7 @@
  * A refusal sets the last error of the thread unless the entry layer made it, and adds a message to a short list: of
  * the thread, or of the process when aclInit was told so. Message ids follow the layer and the kind of refusal: EH0008
  * and EH0007 of the entry layer, EE1003 and EE1018 of the runtime, EL0003 and EL0019 of the driver. The list keeps the
- * newest messages; older ones fall off.
+ * newest messages; older ones fall off. What a task of a stream refuses is kept for the thread that synchronises.
  *
  * Thread safety: the state is per thread; the list of the process has a mutex of its own, taken last. */
 #include "errors.h"
@@ -26,6 +26,7 @@ struct message_list {
 
 static _Thread_local int last_error;
 static _Thread_local const char *function = "";
+static _Thread_local struct refusal *kept;
 static _Thread_local struct message_list own_list;
 static _Thread_local char recent_text[MESSAGES * (MESSAGE_BYTES + 1)];
 static struct message_list shared_list;
@@ -64,6 +65,10 @@ static const char *message_id(enum error_kind kind) {
     return ids[kind];
 }
 
+void error_keep(struct refusal *refusal) {
+    kept = refusal;
+}
+
 int error_raise(enum error_kind kind, int code, const char *format, ...) {
     char detail[200];
     char text[MESSAGE_BYTES];
@@ -71,6 +76,12 @@ int error_raise(enum error_kind kind, int code, const char *format, ...) {
     va_start(args, format);
     vsnprintf(detail, sizeof(detail), format, args);
     va_end(args);
+    if (kept) {
+        kept->code = code;
+        kept->kind = kind;
+        memcpy(kept->text, detail, sizeof(detail));
+        return code;
+    }
     snprintf(text, sizeof(text), "%s: %s: %s (%d %s)", message_id(kind), function, detail, code, error_code_name(code));
     if (kind != ERROR_NULL && kind != ERROR_VALUE)
         last_error = code;

@@ -14,6 +14,13 @@ enum error_kind {
     ERROR_MEMORY,   /* driver: out of memory */
 };
 
+/* A refusal that is kept instead of reported: what a task of a stream leaves for whoever synchronises. */
+struct refusal {
+    int code;             /* 0: none */
+    enum error_kind kind; /* who refused and why */
+    char text[200];       /* what is wrong */
+};
+
 /* Name of a code, such as "ACL_ERROR_RT_PARAM_INVALID"; "unknown code" for others. */
 const char *error_code_name(int code);
 
@@ -22,6 +29,9 @@ void error_set_function(const char *name);
 
 /* Records a refusal with its message and returns code. */
 __attribute__((format(printf, 3, 4))) int error_raise(enum error_kind kind, int code, const char *format, ...);
+
+/* From now on refusals on this thread go to *refusal (the last one stays) and nowhere else; null ends that. */
+void error_keep(struct refusal *refusal);
 
 /* Last error of this thread; clear forgets it. */
 int error_last(bool clear);

@@ -10,6 +10,7 @@
 
 #include "access.h"
 #include "config.h"
+#include "runtime.h"
 #include "stack.h"
 #include "table.h"
 
@@ -17,6 +18,11 @@
 
 static struct range_tree blocks;
 static uint64_t all_bytes;
+static uint64_t last_serial;
+
+uint64_t host_block_new_serial(void) {
+    return ++last_serial;
+}
 
 void *host_block_malloc(uint64_t bytes) {
     uint64_t len = (bytes + 4 * KIB - 1) & ~(4 * KIB - 1);
@@ -31,6 +37,7 @@ void *host_block_malloc(uint64_t bytes) {
     block->range.start = (uint64_t)(uintptr_t)at;
     block->range.len = len;
     block->asked = bytes;
+    block->serial = host_block_new_serial();
     range_tree_insert(&blocks, &block->range);
     all_bytes += len;
     block->stack = stack_take();
@@ -59,9 +66,27 @@ bool host_block_free(uint64_t addr) {
     return true;
 }
 
-bool host_block_holds(uint64_t addr) {
+static const struct host_block *live_at(uint64_t addr) {
     const struct host_block *block = (const struct host_block *)range_tree_at(&blocks, addr);
-    return block && !block->closing;
+    return block && !block->closing ? block : NULL;
+}
+
+bool host_block_holds(uint64_t addr) {
+    return live_at(addr);
+}
+
+uint64_t host_block_serial(uint64_t addr) {
+    const struct host_block *block = live_at(addr);
+    return block ? block->serial : 0;
+}
+
+bool host_block_covers(uint64_t addr, uint64_t len, uint64_t serial) {
+    const struct host_block *block = live_at(addr);
+    if (!block || block->serial != serial)
+        return false;
+    uint64_t limit = runtime_config()->profile->whole_pages ? block->range.len : block->asked;
+    uint64_t offset = addr - block->range.start;
+    return offset <= limit && len <= limit - offset;
 }
 
 const struct host_block *host_block_from(uint64_t addr) {

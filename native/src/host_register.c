@@ -76,6 +76,7 @@ enum register_result host_register(uint64_t addr, uint64_t bytes, bool mapped, b
     if (!registration)
         return REGISTER_SHORT;
     registration->range = (struct range){.start = addr, .len = bytes};
+    registration->serial = host_block_new_serial();
     if (mapped && !map(registration, read_only)) {
         free(registration);
         return REGISTER_SHORT;
@@ -96,7 +97,8 @@ bool host_unregister(uint64_t addr) {
         return false;
     const struct range *region = &registration->region.range;
     registration->region.closing = true;
-    while (access_overlaps(region->start, region->len))
+    while (access_overlaps(region->start, region->len) ||
+           access_overlaps(registration->range.start, registration->range.len))
         table_wait();
     range_tree_remove(&ranges, &registration->range);
     all_bytes -= registration->range.len;

@@ -13,6 +13,7 @@ struct registration {
     struct region region; /* device addresses that show the same bytes; empty when it was only pinned */
     struct phys phys;     /* window over the caller's memory */
     struct pages pages;   /* all of it, in one extent */
+    uint64_t serial;      /* tells it from other pinned memory at the same place */
 };
 
 /* How a request to register ends. */

@@ -12,6 +12,7 @@
 
 #include "device.h"
 #include "unit_table.h"
+#include "value_task.h"
 #include "vspace.h"
 
 static struct unit_table units;
@@ -38,6 +39,7 @@ void pagetable_remove(struct region *region) {
         unit_table_clear(&units, first, count);
     else
         range_tree_remove(&regions, &region->range);
+    value_memory_changed();
 }
 
 struct region *pagetable_any(uint64_t addr) {

@@ -10,6 +10,7 @@
 #include "blocks.h"
 #include "context.h"
 #include "device.h"
+#include "event.h"
 #include "handles.h"
 #include "host_blocks.h"
 #include "host_memory.h"
@@ -17,11 +18,14 @@
 #include "hostacl.h"
 #include "ipc_memory.h"
 #include "mapping.h"
+#include "notify.h"
 #include "physical.h"
 #include "reserve.h"
 #include "runtime.h"
 #include "share.h"
 #include "stack.h"
+#include "stream.h"
+#include "stream_queue.h"
 #include "table.h"
 #include "vspace.h"
 
@@ -73,6 +77,10 @@ int hostacl_live(hostacl_live_t *out) {
     out->host_blocks = host_blocks_count();
     out->host_bytes = host_blocks_bytes();
     out->contexts = context_count();
+    out->streams = streams_count();
+    out->tasks = stream_tasks();
+    out->events = events_count();
+    out->notifies = notifies_count();
     out->reservations = reservations_count();
     out->reserved_bytes = reservations_bytes();
     out->handles = physicals_count();
@@ -157,11 +165,44 @@ static void list_contexts(struct text *text) {
     }
 }
 
+static void list_streams(struct text *text) {
+    for (uint32_t id = 0; id < runtime_config()->devices; id++) {
+        const struct device *device = device_at((int32_t)id);
+        for (const struct stream *stream = device->streams; stream; stream = stream->next) {
+            uint64_t left = stream->submitted - stream->finished;
+            if (stream->is_default && !left)
+                continue;
+            add(text, "%s %p: number %d, device %d, %llu tasks left%s\n",
+                stream->is_default ? "default stream" : "stream", stream->handle, stream->id, device->id, number(left),
+                stream->held ? ", held" : "");
+            if (stream->handle)
+                add_stack(text, handle_stack(stream->handle));
+        }
+    }
+}
+
+static void list_marks(struct text *text) {
+    size_t position = 0;
+    for (void *handle; (handle = handle_next(HANDLE_EVENT, &position));) {
+        const struct event *event = handle_object(HANDLE_EVENT, handle);
+        add(text, "event %p: flags 0x%x, device %d\n", handle, event->flags, event->context->device->id);
+        add_stack(text, handle_stack(handle));
+    }
+    position = 0;
+    for (void *handle; (handle = handle_next(HANDLE_NOTIFY, &position));) {
+        const struct notify *notify = handle_object(HANDLE_NOTIFY, handle);
+        add(text, "notify %p: device %d\n", handle, notify->device->id);
+        add_stack(text, handle_stack(handle));
+    }
+}
+
 static void list_everything(struct text *text) {
     list_blocks(text);
     list_virtual_memory(text);
     list_foreign(text);
     list_contexts(text);
+    list_streams(text);
+    list_marks(text);
 }
 
 /* The list with frames still to be named, on the heap; null when the host has no memory. */

@@ -19,6 +19,8 @@
 #include "context.h"
 #include "device.h"
 #include "errors.h"
+#include "event.h"
+#include "exception_info.h"
 #include "faults.h"
 #include "host_blocks.h"
 #include "host_memory.h"
@@ -29,6 +31,7 @@
 #include "physical.h"
 #include "reserve.h"
 #include "stack.h"
+#include "stream_state.h"
 #include "table.h"
 #include "trace.h"
 #include "vspace.h"
@@ -154,6 +157,9 @@ int runtime_reset(struct complaint *complaint) {
     init_state_reset();
     error_reset();
     faults_reset();
+    stream_state_reset();
+    exception_reset();
+    event_set_wait_limit(0);
     vspace_close();
     load();
     bool good = !atomic_load(&blocked);

@@ -85,6 +85,10 @@ __attribute__((unused)) static void check_nothing_alive(void) {
     CHECK_EQ(live.imports, 0);
     CHECK_EQ(live.registered, 0);
     CHECK_EQ(live.registered_bytes, 0);
+    CHECK_EQ(live.streams, 0);
+    CHECK_EQ(live.tasks, 0);
+    CHECK_EQ(live.events, 0);
+    CHECK_EQ(live.notifies, 0);
     for (uint32_t id = 0; id < live.device_count; id++) {
         CHECK_EQ(live.devices[id].pages_4k_used, 0);
         CHECK_EQ(live.devices[id].pages_2m_used, 0);

@@ -1,0 +1,77 @@
+/* Exported: functions of the program that run in stream order.
+ *
+ * A callback runs on the thread that subscribed to its stream, inside aclrtProcessReport; a host function on a thread
+ * of the runtime. Neither holds a lock. Thread safety: any thread, any time. */
+#include "acl/acl.h"
+#include "callback.h"
+#include "entry.h"
+#include "errors.h"
+#include "stream.h"
+#include "table.h"
+#include "timeouts.h"
+
+static int null_argument(const char *name) {
+    return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", name);
+}
+
+aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
+    ENTER(aclrtSubscribeReport, threadId, stream);
+    int code;
+    table_lock();
+    struct stream *found = stream_need(stream, true, &code);
+    if (found)
+        code = callback_subscribe(threadId, found);
+    table_unlock();
+    return code;
+}
+
+aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
+    ENTER(aclrtUnSubscribeReport, threadId, stream);
+    int code;
+    table_lock();
+    struct stream *found = stream_need(stream, true, &code);
+    if (found)
+        code = callback_unsubscribe(threadId, found);
+    table_unlock();
+    return code;
+}
+
+aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream) {
+    ENTER(aclrtLaunchCallback, fn, userData, blockType, stream);
+    int code;
+    if (!fn)
+        return null_argument("fn");
+    if ((uint32_t)blockType > ACL_CALLBACK_BLOCK)
+        return error_raise(ERROR_VALUE, ACL_ERROR_INVALID_PARAM, "blockType %d is neither 0 nor 1", (int)blockType);
+    table_lock();
+    struct stream *found = stream_need(stream, true, &code);
+    if (found)
+        code = callback_launch(found, fn, userData, blockType == ACL_CALLBACK_BLOCK);
+    table_unlock();
+    return code;
+}
+
+aclError aclrtProcessReport(int32_t timeout) {
+    ENTER(aclrtProcessReport, timeout);
+    moment deadline;
+    int code = timeout_read(timeout, &deadline);
+    if (code)
+        return code;
+    table_lock();
+    code = callback_process(deadline);
+    table_unlock();
+    return code;
+}
+
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
+    ENTER(aclrtLaunchHostFunc, stream, fn, args);
+    int code;
+    if (!fn)
+        return null_argument("fn");
+    table_lock();
+    struct stream *found = stream_need(stream, true, &code);
+    if (found)
+        code = host_function_launch(found, fn, args);
+    table_unlock();
+    return code;
+}

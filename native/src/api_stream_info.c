@@ -1,0 +1,140 @@
+/* Exported: what streams are and how they fail. Thread safety: any thread, any time. */
+#include <string.h>
+
+#include "acl/acl.h"
+#include "context.h"
+#include "device.h"
+#include "entry.h"
+#include "errors.h"
+#include "runtime.h"
+#include "stream.h"
+#include "stream_queue.h"
+#include "table.h"
+
+static int null_argument(const char *name) {
+    return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", name);
+}
+
+/* Copies what a stream is, for a call that works on streams of any context; returns a code. */
+static int look_at(aclrtStream handle, struct stream *copy) {
+    int code;
+    table_lock();
+    const struct stream *stream = stream_need(handle, false, &code);
+    if (stream)
+        *copy = *stream;
+    table_unlock();
+    return code;
+}
+
+aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
+    ENTER(aclrtStreamQuery, stream, status);
+    struct stream seen = {0};
+    if (!status)
+        return null_argument("status");
+    int code = look_at(stream, &seen);
+    if (!code)
+        *status = stream_idle(&seen) ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
+    return code;
+}
+
+aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId) {
+    ENTER(aclrtStreamGetId, stream, streamId);
+    struct stream seen = {0};
+    if (!streamId)
+        return null_argument("streamId");
+    int code = look_at(stream, &seen);
+    if (!code)
+        *streamId = seen.id;
+    return code;
+}
+
+aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
+    ENTER(aclrtStreamGetPriority, stream, priority);
+    struct stream seen = {0};
+    if (!priority)
+        return null_argument("priority");
+    int code = look_at(stream, &seen);
+    if (!code)
+        *priority = seen.priority;
+    return code;
+}
+
+aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
+    ENTER(aclrtStreamGetFlags, stream, flags);
+    struct stream seen = {0};
+    if (!flags)
+        return null_argument("flags");
+    int code = look_at(stream, &seen);
+    if (!code)
+        *flags = seen.flags;
+    return code;
+}
+
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream) {
+    ENTER(aclrtCtxGetCurrentDefaultStream, stream);
+    struct stream seen = {0};
+    if (!stream)
+        return null_argument("stream");
+    int code = look_at(NULL, &seen);
+    if (!code)
+        *stream = seen.handle;
+    return code;
+}
+
+aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *greatestPriority) {
+    ENTER(aclrtDeviceGetStreamPriorityRange, leastPriority, greatestPriority);
+    if (!leastPriority || !greatestPriority)
+        return null_argument(leastPriority ? "greatestPriority" : "leastPriority");
+    table_lock();
+    bool has_context = context_need();
+    table_unlock();
+    if (!has_context)
+        return ACL_ERROR_RT_CONTEXT_NULL;
+    *leastPriority = STREAM_PRIORITY_LOWEST;
+    *greatestPriority = STREAM_PRIORITY_HIGHEST;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtGetThreadLastTaskId(uint32_t *taskId) {
+    ENTER(aclrtGetThreadLastTaskId, taskId);
+    if (!taskId)
+        return null_argument("taskId");
+    *taskId = stream_last_task();
+    return ACL_SUCCESS;
+}
+
+/* Whether the product lets a default stream stop on failure. */
+static bool default_may_stop(void) {
+    static const char *const families[] = {"Ascend910B", "Ascend910_93", "Ascend950"};
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        if (!strncmp(runtime_config()->soc_name, families[i], strlen(families[i])))
+            return true;
+    }
+    return false;
+}
+
+static int set_mode(struct stream *stream, uint64_t mode) {
+    if (stream->is_default && !default_may_stop())
+        return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID,
+                           "%s does not let the default stream stop on failure", runtime_config()->soc_name);
+    if (stream->mode_set)
+        return error_raise(ERROR_STATE, ACL_ERROR_RT_PARAM_INVALID, "the failure mode of stream %d was set before",
+                           stream->id);
+    stream->mode_set = true;
+    stream->context->stops = stream->context->stops || mode == ACL_STOP_ON_FAILURE;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
+    ENTER(aclrtSetStreamFailureMode, stream, mode);
+    int code;
+    if (mode > ACL_STOP_ON_FAILURE)
+        return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "mode %llu is neither 0 nor 1",
+                           (unsigned long long)mode);
+    table_lock();
+    struct stream *found = stream_need(stream, true, &code);
+    if (found)
+        code = set_mode(found, mode);
+    table_unlock();
+    return code;
+}

@@ -1,0 +1,249 @@
+/* Events and their recordings.
+ *
+ * To record is to put a task into a stream; the recording is done when that task runs. A wait binds to the latest
+ * recording at the time of the call, so recording the event again changes nothing for it, and an event that was never
+ * recorded, or whose recording is done, keeps nobody waiting. When the task is dropped the recording never comes: who
+ * waits for it fails with the code for that and does not hang.
+ *
+ * A reset is a task without effect on recordings, because nobody waits for anything but one recording; it is there for
+ * its place in the stream.
+ *
+ * Thread safety: callers hold the table lock; event_synchronize gives it up while it waits. */
+#include "event.h"
+
+#include <stdlib.h>
+
+#include "acl/acl_base.h"
+#include "acl/acl_rt.h"
+#include "context.h"
+#include "errors.h"
+#include "handles.h"
+#include "stream_queue.h"
+#include "task.h"
+
+/* What a plain event can do. */
+#define PLAIN_FLAGS (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE)
+
+struct record_task {
+    struct task task;
+    struct record *record; /* what it makes done */
+};
+
+struct wait_task {
+    struct task task;
+    struct event *event;   /* counts its waits */
+    struct record *record; /* what it waits for */
+};
+
+static uint64_t live_events;
+static uint64_t wait_limit_ms;
+
+void event_set_wait_limit(uint64_t timeout_ms) {
+    wait_limit_ms = timeout_ms;
+}
+
+uint64_t events_count(void) {
+    return live_events;
+}
+
+static void leave_record(struct record *record) {
+    if (record && --record->users == 0)
+        free(record);
+}
+
+static void leave_event(struct event *event) {
+    if (--event->users == 0)
+        free(event);
+}
+
+static int no_host_memory(void) {
+    return error_raise(ERROR_MEMORY, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host has no memory for an event");
+}
+
+int event_create(enum event_kind kind, uint32_t flags, void **handle) {
+    const struct context *context = context_need();
+    if (!context)
+        return ACL_ERROR_RT_CONTEXT_NULL;
+    struct event *event = calloc(1, sizeof(*event));
+    void *made = event ? handle_new(HANDLE_EVENT, event) : NULL;
+    if (!made) {
+        free(event);
+        return no_host_memory();
+    }
+    *event = (struct event){.kind = kind, .handle = made, .context = context, .users = 1};
+    event->flags = kind == EVENT_PLAIN ? PLAIN_FLAGS : flags;
+    live_events++;
+    *handle = made;
+    return ACL_SUCCESS;
+}
+
+struct event *event_need(const void *handle) {
+    struct event *event = handle_object(HANDLE_EVENT, handle);
+    if (!event)
+        error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_INVALID_HANDLE, "event %p is not alive", handle);
+    return event;
+}
+
+void event_destroy(struct event *event) {
+    handle_end(event->handle);
+    event->handle = NULL;
+    live_events--;
+    leave_record(event->latest);
+    event->latest = NULL;
+    leave_event(event);
+}
+
+void events_end(const struct context *context) {
+    size_t position = 0;
+    for (void *handle; live_events && (handle = handle_next(HANDLE_EVENT, &position));) {
+        struct event *event = handle_object(HANDLE_EVENT, handle);
+        if (event->context == context)
+            event_destroy(event);
+    }
+}
+
+static int run_record(struct task *task) {
+    struct record *record = ((struct record_task *)task)->record;
+    record->time = table_now();
+    record->state = RECORD_DONE;
+    return ACL_SUCCESS;
+}
+
+static void end_record(struct task *task) {
+    struct record *record = ((struct record_task *)task)->record;
+    if (record->state == RECORD_PENDING)
+        record->state = RECORD_DROPPED;
+    record->stream = NULL;
+    table_wake_for(record);
+    leave_record(record);
+}
+
+int event_record(struct event *event, struct stream *stream, enum function_id function) {
+    static const struct task_kind kind = {.run = run_record, .end = end_record};
+    struct record_task *task = task_new(sizeof(*task), &kind, function);
+    struct record *record = task ? calloc(1, sizeof(*record)) : NULL;
+    if (!record) {
+        free(task);
+        return task ? no_host_memory() : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+    }
+    *record = (struct record){.users = 2, .stream = stream};
+    task->record = record;
+    int code = stream_submit(stream, &task->task);
+    if (code) {
+        leave_record(record);
+        return code;
+    }
+    leave_record(event->latest);
+    event->latest = record;
+    return ACL_SUCCESS;
+}
+
+static bool is_over(const struct task *task) {
+    return ((const struct wait_task *)task)->record->state != RECORD_PENDING;
+}
+
+static bool is_coming(const struct task *task) {
+    const struct stream *stream = ((const struct wait_task *)task)->record->stream;
+    return stream && !stream_stuck(stream);
+}
+
+static int dropped(void) {
+    return error_raise(ERROR_STATE, ACL_ERROR_RT_STREAM_ABORT, "the recording of the event was dropped");
+}
+
+static int run_wait(struct task *task) {
+    return ((struct wait_task *)task)->record->state == RECORD_DROPPED ? dropped() : ACL_SUCCESS;
+}
+
+static void end_wait(struct task *task) {
+    struct wait_task *wait = (struct wait_task *)task;
+    wait->event->waits--;
+    leave_record(wait->record);
+    leave_event(wait->event);
+}
+
+int event_wait(struct event *event, struct stream *stream, uint64_t timeout_ms, enum function_id function) {
+    static const struct task_kind kind = {.ready = is_over, .coming = is_coming, .run = run_wait, .end = end_wait};
+    struct record *record = event->latest;
+    if (!record || record->state == RECORD_DONE)
+        return ACL_SUCCESS;
+    struct wait_task *task = task_new(sizeof(*task), &kind, function);
+    if (!task)
+        return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+    task->task.awaits = record;
+    task->task.timeout_ms = timeout_ms ? timeout_ms : wait_limit_ms;
+    task->event = event;
+    task->record = record;
+    event->waits++;
+    event->users++;
+    record->users++;
+    return stream_submit(stream, &task->task);
+}
+
+static int run_nothing(struct task *task) {
+    (void)task;
+    return ACL_SUCCESS;
+}
+
+int event_reset(struct event *event, struct stream *stream) {
+    static const struct task_kind kind = {.run = run_nothing};
+    if (event->kind == EVENT_EXTENDED || !(event->flags & ACL_EVENT_SYNC))
+        return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                           "event %p cannot be reset; only events made without Ex and with ACL_EVENT_SYNC can",
+                           event->handle);
+    struct task *task = task_new(sizeof(*task), &kind, FUNCTION_aclrtResetEvent);
+    return task ? stream_submit(stream, task) : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+}
+
+int event_synchronize(const struct event *event, moment deadline) {
+    struct record *record = event->latest;
+    bool in_time = true;
+    if (!record)
+        return ACL_SUCCESS;
+    if (record->stream && stream_is_own(record->stream))
+        return error_raise(ERROR_STATE, ACL_ERROR_RT_PARAM_INVALID,
+                           "a function that runs on a stream cannot wait for an event of that stream");
+    record->users++;
+    while (record->state == RECORD_PENDING && in_time)
+        in_time = table_wait_for(record, deadline);
+    enum record_state state = record->state;
+    leave_record(record);
+    if (state == RECORD_PENDING)
+        return error_raise(ERROR_STATE, ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "the recording of the event is not done yet");
+    return state == RECORD_DROPPED ? dropped() : ACL_SUCCESS;
+}
+
+bool event_done(const struct event *event) {
+    return event->latest ? event->latest->state == RECORD_DONE : event->kind == EVENT_EXTENDED;
+}
+
+static int check_recorded(const struct event *event) {
+    if (event->latest)
+        return ACL_SUCCESS;
+    return error_raise(ERROR_STATE, ACL_ERROR_RT_INTERNAL_ERROR, "event %p was never recorded", event->handle);
+}
+
+int event_time(const struct event *event, moment *time) {
+    const struct record *record = event->latest;
+    if (check_recorded(event))
+        return ACL_ERROR_RT_INTERNAL_ERROR;
+    if (record->state != RECORD_DONE || !(event->flags & ACL_EVENT_TIME_LINE))
+        return error_raise(ERROR_STATE, ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID,
+                           record->state != RECORD_DONE ? "the recording of event %p is not done"
+                                                        : "event %p was made without ACL_EVENT_TIME_LINE",
+                           event->handle);
+    *time = record->time;
+    return ACL_SUCCESS;
+}
+
+int event_elapsed(const struct event *start, const struct event *end, float *ms) {
+    moment from = 0, to = 0;
+    if (check_recorded(start) || check_recorded(end))
+        return ACL_ERROR_RT_INTERNAL_ERROR;
+    int code = event_time(start, &from);
+    if (!code)
+        code = event_time(end, &to);
+    if (!code)
+        *ms = (float)((double)(int64_t)(to - from) / 1e6);
+    return code;
+}

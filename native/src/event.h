@@ -1,0 +1,74 @@
+/* Events: marks in streams that others wait for, ask for and measure; see event.c. */
+#ifndef HOSTACL_EVENT_H
+#define HOSTACL_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "entry.h"
+#include "table.h"
+
+struct context;
+struct stream;
+
+/* The call that made an event decides what it can do. */
+enum event_kind { EVENT_PLAIN, EVENT_FLAGGED, EVENT_EXTENDED };
+
+/* How far a recording is. */
+enum record_state { RECORD_PENDING, RECORD_DONE, RECORD_DROPPED };
+
+/* One recording of an event. Whoever waits for it keeps it, so that a later recording or the end of the event changes
+ * nothing for them. */
+struct record {
+    uint32_t users;              /* the event, the task, tasks and threads that wait */
+    enum record_state state;     /* dropped: its task was, so it never comes */
+    const struct stream *stream; /* where its task is; null when it is through */
+    moment time;                 /* when it was done */
+};
+
+struct event {
+    enum event_kind kind;
+    void *handle;                  /* null once it is destroyed */
+    const struct context *context; /* it goes with this one */
+    uint32_t flags;                /* ACL_EVENT_... bits */
+    struct record *latest;         /* latest recording, or null */
+    uint32_t waits;                /* tasks that wait for any recording of it */
+    uint32_t users;                /* the handle and those tasks */
+};
+
+/* Makes an event in the current context. Returns a code. */
+int event_create(enum event_kind kind, uint32_t flags, void **handle);
+
+/* The live event of that handle; null, with the refusal recorded, when there is none. */
+struct event *event_need(const void *handle);
+
+/* Ends the event at once; recordings under way go on for those who wait. */
+void event_destroy(struct event *event);
+
+/* Tasks of a stream: record the event; wait for its latest recording (0: without limit); reset it. Return a code. */
+int event_record(struct event *event, struct stream *stream, enum function_id function);
+int event_wait(struct event *event, struct stream *stream, uint64_t timeout_ms, enum function_id function);
+int event_reset(struct event *event, struct stream *stream);
+
+/* Waits until the latest recording is done; at once when there is none. Returns a code. */
+int event_synchronize(const struct event *event, moment deadline);
+
+/* Whether the latest recording is done. */
+bool event_done(const struct event *event);
+
+/* The moment of the latest recording of an event with a time line. Returns a code. */
+int event_time(const struct event *event, moment *time);
+
+/* Milliseconds between two latest recordings, negative when they are in the other order. Returns a code. */
+int event_elapsed(const struct event *start, const struct event *end, float *ms);
+
+/* Limit of waits that have none of their own; 0: they have none. */
+void event_set_wait_limit(uint64_t timeout_ms);
+
+/* Ends all events of a context. */
+void events_end(const struct context *context);
+
+/* Live events. */
+uint64_t events_count(void);
+
+#endif
