@@ -158,6 +158,28 @@ class DeviceMemoryManager:
             self._frees += 1
             self._live_bytes -= block.size_bytes
 
+    def get_rdma_pool_memory(self, mem_type: MemType, size_bytes: int, device_id: DeviceId) -> DevAddr:
+        """Refuse: there is no pool of registered memory here; see `MemoryManager.get_rdma_pool_memory`.
+
+        Raises
+        ------
+        StateError
+            Always.
+        """
+        what = f"{size_bytes} B of registered memory on device {device_id}"
+        raise StateError(f"{what}: this manager has no pool of {MemType(mem_type).name}, use memory of the device")
+
+    def get_host_pool_memory(self, mem_type: MemType, size_bytes: int) -> int:
+        """Refuse: there is no pool of host memory here; see `MemoryManager.get_host_pool_memory`.
+
+        Raises
+        ------
+        StateError
+            Always.
+        """
+        what = f"{size_bytes} B of host memory"
+        raise StateError(f"{what}: this manager has no pool of {MemType(mem_type).name}, use memory of the device")
+
     def memcpy_in(self, dev_addr: DevAddr, max_bytes: int, data: HostBuffer, device_id: DeviceId) -> None:
         """Copy host bytes to a device address; see `MemoryManager.memcpy_in`."""
         self._check_open()

@@ -47,6 +47,48 @@ class MemoryManager(Protocol):
             The runtime refuses; the block is alive still.
         """
 
+    def get_rdma_pool_memory(self, mem_type: MemType, size_bytes: int, device_id: DeviceId) -> DevAddr:
+        """Return memory of a device that is registered for network transfer; it stays with its pool.
+
+        It is asked for under the variable manager's lock, so the pool must be at hand.
+
+        Parameters
+        ----------
+        mem_type
+            Kind of memory that the pool was made of.
+        size_bytes
+            Size in bytes.
+        device_id
+            The device.
+
+        Raises
+        ------
+        StateError
+            There is no such pool.
+        AclError, OutOfMemoryError
+            The pool has no room.
+        """
+
+    def get_host_pool_memory(self, mem_type: MemType, size_bytes: int) -> int:
+        """Return the address of zeroed host memory; it stays with its pool.
+
+        Two pieces never start at one address, even with a size of 0.
+
+        Parameters
+        ----------
+        mem_type
+            Kind of memory under which the pool is kept.
+        size_bytes
+            Size in bytes, from 0.
+
+        Raises
+        ------
+        StateError
+            There is no such pool.
+        AclError, OutOfMemoryError
+            There is no memory.
+        """
+
     def memcpy_in(self, dev_addr: DevAddr, max_bytes: int, data: HostBuffer, device_id: DeviceId) -> None:
         """Copy host bytes to a device address and wait until they are there.
 

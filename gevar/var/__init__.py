@@ -3,6 +3,9 @@
 `VarManagerPool` has a `VarManager` per session; a `VarManager` has the tables of its variables and their memory.
 """
 
+from gevar.var.block_memory import DeviceRecord
+from gevar.var.graph_statistics import GraphVarMemStatistic
+from gevar.var.graph_tables import TransNodeInfo, VarBroadCastInfo
 from gevar.var.load_state import LoadState, LoadTicket
 from gevar.var.memory_config import MemoryConfig
 from gevar.var.session_state import SessionVersion
@@ -17,10 +20,14 @@ __all__ = [
     "CONSTPLACEHOLDER",
     "FILECONSTANT",
     "VARIABLE",
+    "DeviceRecord",
+    "GraphVarMemStatistic",
     "LoadState",
     "LoadTicket",
     "MemoryConfig",
     "SessionVersion",
+    "TransNodeInfo",
+    "VarBroadCastInfo",
     "VarKey",
     "VarManager",
     "VarManagerPool",

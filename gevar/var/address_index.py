@@ -30,19 +30,22 @@ class AddressIndex:
         """Yield the blocks by rising address."""
         return (self._blocks[start] for start in self._starts)
 
-    def add(self, block: VarBlock, *, status: int) -> None:
-        """Add a block.
+    def refuse_overlap(self, block: VarBlock, *, status: int) -> None:
+        """Check that a block may be added.
 
         Raises
         ------
         AddressError
-            Its data would overlap that of another block (with the `status` given); nothing is changed.
+            Its data would overlap that of another block (with the `status` given).
         """
         other = self.overlapping(block.logic_addr, block.size_bytes)
         if other is not None:
             reason = f"{block.size_bytes} B of variable {block.key} would overlap {other.key}; use another place"
             nearest = (other.logic_addr, other.size_bytes)
             raise AddressError(block.logic_addr, reason, nearest=nearest, status=status)
+
+    def add(self, block: VarBlock) -> None:
+        """Add a block that overlaps no other."""
         self._blocks[block.logic_addr] = block
         insort(self._starts, block.logic_addr)
 

@@ -8,15 +8,15 @@ from typing import Final
 from gevar.errors import AddressError, FormatError, SizeOverflowError
 from gevar.types import DevAddr, Format
 from gevar.types.tensor_sizes import calc_tensor_mem_size
-from gevar.var.var_block import VarBlock
+from gevar.var.var_block import ExternMemory, VarBlock
 from gevar.var.var_op import VarOp
 
 PLACEMENT_DEVICE: Final = 1
 """Value of the attribute `placement` for device memory."""
 
 
-def read_place_holder(op: VarOp) -> tuple[DevAddr, int]:
-    """Return address and size in bytes of the caller's memory, from the attributes of the node.
+def read_place_holder(op: VarOp) -> ExternMemory:
+    """Return the caller's memory that the attributes of a node name.
 
     Raises
     ------
@@ -38,21 +38,24 @@ def read_place_holder(op: VarOp) -> tuple[DevAddr, int]:
         raise ValueError(f"op {op.name!r}: {dtype.name} of shape {shape} has no size; give every dimension and a type")
     if needed > size_bytes:
         raise ValueError(f"op {op.name!r}: {dtype.name} of shape {shape} needs {needed} B, size is {size_bytes} B")
-    return DevAddr(addr), size_bytes
+    return ExternMemory(DevAddr(addr), size_bytes)
 
 
-def place_holder_addr(block: VarBlock, extern_addr: DevAddr, logic_addr: int) -> DevAddr:
+def place_holder_addr(block: VarBlock, memory: ExternMemory, logic_addr: int) -> DevAddr:
     """Return the device address that a logical address in a place holder's block stands for.
 
     Raises
     ------
     AddressError
-        The address lies behind the caller's memory.
+        The address lies behind the caller's memory, or the memory is that of another process.
 
-    Differs: edge 15 of docs/differences.md.
+    Differs: edges 15 and 24 of docs/differences.md.
     """
+    if not memory.live:
+        reason = f"the memory of place holder {block.key} is that of another process; assign it again"
+        raise AddressError(logic_addr, reason)
     inner = logic_addr - block.logic_addr
-    if inner and inner >= block.extern_size_bytes:
-        reason = f"{inner} B into place holder {block.key}, whose memory has {block.extern_size_bytes} B"
-        raise AddressError(logic_addr, reason, nearest=(block.logic_addr, block.extern_size_bytes))
-    return DevAddr(extern_addr + inner)
+    if inner and inner >= memory.size_bytes:
+        reason = f"{inner} B into place holder {block.key}, whose memory has {memory.size_bytes} B"
+        raise AddressError(logic_addr, reason, nearest=(block.logic_addr, memory.size_bytes))
+    return DevAddr(memory.dev_addr + inner)

@@ -1,67 +1,19 @@
 """Device memory behind the blocks of a session: one record per block and device, made at the first question.
 
-A block of device memory has 512 bytes of guard, the data in units of 512 bytes, and 512 bytes of guard. A record is
-published only when its memory holds what it starts with; readers need no lock. Allocation and copies run without the
-lock, and once per block and device however many threads ask.
+A record is published only when its memory holds what it starts with; readers need no lock. Allocation and copies run
+without the lock, and once per block and device however many threads ask.
 
 Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetAutoMallocVarAddr, FreeVarMemory.
 """
 
 import threading
-from dataclasses import dataclass
-from typing import Final
 
-from gevar.align import SESSION_MEM_ALIGN_BYTES, var_block_bytes
-from gevar.errors import GevarError
-from gevar.memory import MemoryManager
-from gevar.types import DevAddr, DeviceId, LogicAddr, MemType
-from gevar.var.initial_value import initial_data
+from gevar.memory import ExpandableMemoryAllocator
+from gevar.types import DeviceId, LogicAddr, MemType
+from gevar.var.block_memory import BlockSource, DeviceRecord, ExpandableMemory, allocate_block
 from gevar.var.load_state import LoadTable
 from gevar.var.var_block import VarBlock
-
-MALLOC_PURPOSE: Final = "Auto malloc var and constant op memory"
-"""What the manager says a block of device memory is for, as GE does."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DeviceRecord:
-    """Device memory of one block on one device.
-
-    Attributes
-    ----------
-    block : VarBlock
-        The block.
-    device_id : DeviceId
-        The device.
-    dev_addr : DevAddr
-        First address of the memory, guard included.
-    capacity_bytes : int
-        Bytes of the memory, guard included.
-    mem_type : MemType
-        Kind of memory it was allocated as.
-    owner : MemoryManager
-        Who allocated it, and will free it.
-    data_addr : DevAddr
-        First address of the data.
-    """
-
-    block: VarBlock
-    device_id: DeviceId
-    dev_addr: DevAddr
-    capacity_bytes: int
-    mem_type: MemType
-    owner: MemoryManager
-    data_addr: DevAddr
-
-    def release(self) -> None:
-        """Give the memory back to its owner.
-
-        Raises
-        ------
-        AclError, StateError
-            The owner cannot free it; it is the owner's to give back then.
-        """
-        self.owner.free_memory(self.mem_type, self.dev_addr, self.device_id)
+from gevar.var.var_key import VarKey
 
 
 class DeviceState:
@@ -75,14 +27,26 @@ class DeviceState:
         Whether a block has memory.
     data : LoadTable
         Whether a block's data was loaded, as callers told.
+    ready : set
+        Keys of variables that callers called ready.
+    expandables : list
+        Memory that grows that blocks were taken from; only the last one may be usable.
     """
 
-    __slots__ = ("data", "memory", "records")
+    __slots__ = ("data", "expandables", "memory", "ready", "records")
 
     def __init__(self, lock: threading.RLock) -> None:
         self.records: dict[LogicAddr, DeviceRecord] = {}
         self.memory: LoadTable[LogicAddr] = LoadTable(lock)
         self.data: LoadTable[LogicAddr] = LoadTable(lock)
+        self.ready: set[VarKey] = set()
+        self.expandables: list[ExpandableMemory] = []
+
+    @property
+    def expandable(self) -> ExpandableMemory | None:
+        """Memory that grows that blocks are taken from; None where there is none."""
+        last = self.expandables[-1] if self.expandables else None
+        return last if last is not None and last.is_usable else None
 
 
 class DeviceRecords:
@@ -127,9 +91,32 @@ class DeviceRecords:
         with self._lock:
             return [record for device in self._devices.values() for record in device.records.values()]
 
+    def is_ready(self, key: VarKey, device_id: DeviceId) -> bool:
+        """Tell whether a variable was called ready on a device."""
+        device = self._devices.get(device_id)
+        return device is not None and key in device.ready
+
+    def rename_ready(self, old: VarKey, new: VarKey) -> None:
+        """Carry what was called ready over to another key, on every device; for a caller that holds the lock."""
+        for device in self._devices.values():
+            if old in device.ready:
+                device.ready.remove(old)
+                device.ready.add(new)
+
+    def init_expandable(self, allocator: ExpandableMemoryAllocator, device_id: DeviceId) -> bool:
+        """Take blocks of a device from memory that grows; False when they are already."""
+        with self._lock:
+            device = self.device(device_id)
+            if device.expandable is not None:
+                return False
+            allocator.set_reuse(False)
+            allocator.set_share_phy_allocator(False)
+            device.expandables.append(ExpandableMemory(allocator))
+            return True
+
     def obtain(
-        self, block: VarBlock, mem_type: MemType, device_id: DeviceId, owner: MemoryManager, generation: int
-    ) -> DeviceRecord | None:
+        self, block: VarBlock, mem_type: MemType, device_id: DeviceId, source: BlockSource, generation: int
+    ) -> tuple[DeviceRecord, bool] | None:
         """Return the memory of a block on a device; allocate and initialise it if nobody has.
 
         Parameters
@@ -140,15 +127,16 @@ class DeviceRecords:
             Kind of memory to allocate.
         device_id
             The device.
-        owner
-            Who allocates.
+        source
+            Where it comes from.
         generation
             `generation` as it was before the block was looked up.
 
         Returns
         -------
-        DeviceRecord or None
-            None when everything was taken away meanwhile: look the block up again.
+        tuple or None
+            The memory, and whether this call allocated it. None when everything was taken away meanwhile: look the
+            block up again.
 
         Raises
         ------
@@ -157,7 +145,7 @@ class DeviceRecords:
         AclError, OutOfMemoryError
             Allocation or copy failed. Nothing is left allocated.
         StateError
-            This thread is allocating this very block.
+            This thread is allocating this very block, or only pages of 1 GiB may be used and there are none.
         """
         while True:
             with self._lock:
@@ -166,47 +154,31 @@ class DeviceRecords:
                 device = self.device(device_id)
                 ticket, mine = device.memory.enter(block.logic_addr)
                 if ticket is None:
-                    return device.records[block.logic_addr]
+                    return device.records[block.logic_addr], False
             if mine:
                 break
             ticket.wait()
         with ticket:
-            record = _allocate(block, mem_type, device_id, owner)
+            record = allocate_block(block, mem_type, device_id, source)
             with self._lock:
                 if ticket.commit():
                     device.records[block.logic_addr] = record
                     self.malloc_bytes += record.capacity_bytes
-                    return record
+                    return record, True
         record.release()
         return None
 
-    def take_all(self) -> list[DeviceRecord]:
-        """Forget every record and load state; return the records, for the caller to release."""
+    def take_all(self) -> tuple[list[DeviceRecord], list[ExpandableMemory]]:
+        """Forget every record and state; return the records and the memory that grows, for the caller to release."""
         with self._lock:
-            taken = self.records()
+            records, expandables = self.records(), list[ExpandableMemory]()
             for device in self._devices.values():
                 device.records = {}
                 device.memory.clear()
                 device.data.clear()
+                device.ready = set()
+                expandables += device.expandables
+                device.expandables = []
             self.generation += 1
             self.malloc_bytes = 0
-            return taken
-
-
-def _allocate(block: VarBlock, mem_type: MemType, device_id: DeviceId, owner: MemoryManager) -> DeviceRecord:
-    """Allocate memory for a block and lay down its initial value."""
-    data, capacity_bytes = initial_data(block), var_block_bytes(block.size_bytes)
-    try:
-        dev_addr = owner.malloc_memory(mem_type, MALLOC_PURPOSE, capacity_bytes, device_id)
-    except GevarError as error:
-        error.add_note(f"the memory was for {block.size_bytes} B of variable {block.key} on device {device_id}")
-        raise
-    data_addr = DevAddr(dev_addr + SESSION_MEM_ALIGN_BYTES)
-    record = DeviceRecord(block, device_id, dev_addr, capacity_bytes, mem_type, owner, data_addr)
-    if data:
-        try:
-            owner.memcpy_in(data_addr, block.size_bytes, data, device_id)
-        except BaseException:
-            record.release()
-            raise
-    return record
+            return records, expandables

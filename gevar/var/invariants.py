@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from gevar.align import INT64_MAX, var_block_bytes
 from gevar.types import MemType
-from gevar.var.device_records import DeviceRecord
+from gevar.var.block_memory import DeviceRecord
 from gevar.var.mem_resource import MemResource
 from gevar.var.var_block import VarBlock
 from gevar.var.var_key import VarKey
@@ -47,7 +47,7 @@ def _broken_blocks(resource: VarResource) -> Iterator[str]:
     for block in _hbm_blocks(resource):
         if not resource.space.holds(block.logic_addr, block.reserved_end):
             yield f"the space of {block.key} is not taken"
-        if block.extern_addr is None:
+        if not block.is_place_holder:
             owned_ends.append(block.reserved_end)
     if resource.owned_end != max(owned_ends):
         yield f"variables end at {max(owned_ends)}, recorded is {resource.owned_end}"

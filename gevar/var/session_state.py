@@ -2,12 +2,15 @@
 
 import logging
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import IntEnum
 from typing import Final
 
+from gevar.align import UINT64_MAX
 from gevar.errors import StateError
 from gevar.memory import MemoryManager
+from gevar.options import MemoryOptions
 from gevar.status import PARAM_INVALID
 from gevar.types import DeviceId, MemType
 from gevar.var.mem_resource import MemResource
@@ -51,6 +54,8 @@ class SessionState:
         Device that calls without a device mean.
     job_id : int
         As given to `init`.
+    memory_options : MemoryOptions
+        What the options of the session say about memory.
     """
 
     def __init__(self, session_id: int) -> None:
@@ -64,6 +69,7 @@ class SessionState:
         self.version = SessionVersion.OTHER_VERSION
         self.device_id = DEFAULT_DEVICE_ID
         self.job_id = 0
+        self.memory_options = MemoryOptions.from_options({})
 
     def init(self, version: int, session_id: int, device_id: DeviceId = DEFAULT_DEVICE_ID, job_id: int = 0) -> None:
         """Make the manager ready for variables; does nothing, and says so in the log, when it is ready already.
@@ -120,10 +126,54 @@ class SessionState:
         """Whether there is a source of device memory."""
         return self._mem_manager is not None
 
+    def set_options(self, options: Mapping[str, str]) -> None:
+        """Set the options of the session, by GE's names, in place of all that were set; they hold for every thread.
+
+        Differs: edge 42 of docs/differences.md.
+        """
+        self.memory_options = MemoryOptions.from_options(options)
+
     @property
     def memory_config(self) -> MemoryConfig:
         """Sizes and logic base, as they are now."""
         return self._config
+
+    def get_graph_memory_max_size(self, for_check: bool = False) -> int:
+        """Return the bytes that graphs may take.
+
+        Parameters
+        ----------
+        for_check
+            Whether the number is for a check: there is no limit then while graphs are only evaluated
+            (``ge.evaluateGraphResourceMode``).
+
+        Source: GE source, base/graph/manager/graph_var_manager.h, VarManager::GetGraphMemoryMaxSize.
+        """
+        unlimited = for_check and self.memory_options.is_evaluate_graph_resource_mode
+        return UINT64_MAX if unlimited else self._config.graph_mem_max_size
+
+    def get_var_mem_max_size(self, for_check: bool = False) -> int:
+        """Return the bytes that variables may take; `for_check` as in `get_graph_memory_max_size`.
+
+        Source: GE source, base/graph/manager/graph_var_manager.h, VarManager::GetVarMemMaxSize.
+        """
+        unlimited = for_check and self.memory_options.is_evaluate_graph_resource_mode
+        return UINT64_MAX if unlimited else self._config.var_mem_max_size
+
+    def get_use_max_memory_size(self) -> int:
+        """Return the bytes that graphs and variables may take; no limit while graphs are only evaluated.
+
+        Source: GE source, base/graph/manager/graph_var_manager.h, VarManager::GetUseMaxMemorySize.
+        """
+        unlimited = self.memory_options.is_evaluate_graph_resource_mode
+        return UINT64_MAX if unlimited else self._config.use_max_mem_size
+
+    def get_var_mem_logic_base(self) -> int:
+        """Return the logical address at which variables in device memory start.
+
+        Source: GE source, base/graph/manager/graph_var_manager.h, VarManager::GetVarMemLogicBase.
+        """
+        return self._config.var_mem_logic_base
 
     def set_memory_malloc_size(self, total_bytes: int, *, ceiling_bytes: int = MAX_MEMORY_BYTES) -> None:
         """Settle all sizes from the memory of the device; the logic base becomes 128 GiB.

@@ -12,6 +12,25 @@ from gevar.var.var_key import VarKey
 from gevar.var.var_op import VarOp
 
 
+@dataclass(frozen=True, slots=True)
+class ExternMemory:
+    """Device memory of the caller's that stands for a place holder's block.
+
+    Attributes
+    ----------
+    dev_addr : DevAddr
+        First address.
+    size_bytes : int
+        Size in bytes.
+    live : bool
+        False for an address that came with the stored state of another process: it is told, never given out.
+    """
+
+    dev_addr: DevAddr
+    size_bytes: int
+    live: bool = True
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VarBlock:
     """A piece of logical space.
@@ -27,10 +46,8 @@ class VarBlock:
         Kind of memory.
     key : VarKey
         Key the block was made for.
-    extern_addr : DevAddr or None
-        Device memory of the caller's that stands for the block (a place holder); None for memory of the manager.
-    extern_size_bytes : int
-        Bytes of that memory.
+    is_place_holder : bool
+        Whether memory of the caller's stands for the block (`VarTables.extern_memory`).
     placed : bool
         False for an address that was only named (`VarManager.set_var_addr`): it has no memory and no place in the
         address index.
@@ -40,8 +57,7 @@ class VarBlock:
     desc: TensorDesc
     mem_type: MemType
     key: VarKey
-    extern_addr: DevAddr | None = None
-    extern_size_bytes: int = 0
+    is_place_holder: bool = False
     placed: bool = True
 
     @property

@@ -3,15 +3,15 @@
 from acl_shim.host_memory import HostBuffer, read_access, write_access
 from gevar.errors import AddressError, StateError
 from gevar.status import PARAM_INVALID
-from gevar.types import DeviceId, LogicAddr
+from gevar.types import DeviceId, LogicAddr, TensorDesc
 from gevar.var.load_state import LoadState, LoadTicket
 from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.var_block import VarBlock
-from gevar.var.var_memory import VarMemory
+from gevar.var.var_graphs import VarGraphs
 from gevar.var.var_op import VarOp
 
 
-class VarData(VarMemory):
+class VarData(VarGraphs):
     """The part of the variable manager that knows what is in the memory of variables."""
 
     def check_and_set_var_loaded(self, op: VarOp | None, device_id: DeviceId = DEFAULT_DEVICE_ID) -> bool:
@@ -102,6 +102,23 @@ class VarData(VarMemory):
         """Return whether the data of the variable that starts at an address is absent, being loaded, or loaded."""
         return self._device_records.device(device_id).data.state(logic_addr)
 
+    def set_var_is_ready(self, name: str, desc: TensorDesc, device_id: DeviceId = DEFAULT_DEVICE_ID) -> None:
+        """Call a variable ready on a device in the form that a description has; without effect before `init`.
+
+        The variable need not be there. Freeing the memory of variables makes nothing ready any more.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::SetVarIsReady.
+        Differs: edges 18 and 20 of docs/differences.md.
+        """
+        with self._lock:
+            if self._resource is not None:
+                self._device_records.device(device_id).ready.add(self._resource.var_key(name, desc))
+
+    def is_var_ready(self, name: str, desc: TensorDesc, device_id: DeviceId = DEFAULT_DEVICE_ID) -> bool:
+        """Tell whether a variable was called ready on a device; the shape does not count."""
+        resource = self._resource
+        return resource is not None and self._device_records.is_ready(resource.var_key(name, desc), device_id)
+
     def write_var_memory(
         self, logic_addr: LogicAddr, data: HostBuffer, device_id: DeviceId = DEFAULT_DEVICE_ID
     ) -> None:
@@ -134,7 +151,7 @@ class VarData(VarMemory):
         """
         size_bytes = write_access(data).size_bytes
         block, _ = self._room(logic_addr, size_bytes)
-        has_bytes = block.extern_addr is not None or block.desc.init_value is not None or device_id in self._regions
+        has_bytes = block.is_place_holder or block.desc.init_value is not None or device_id in self._regions
         if not has_bytes and self._device_records.find(block, device_id) is None:
             raise StateError(
                 f"variable {block.key} is not ready: it has no memory on device {device_id}, write it first"
@@ -150,8 +167,8 @@ class VarData(VarMemory):
         if block is None:
             raise self._no_block(resource, logic_addr)
         held_bytes = block.size_bytes
-        if block.extern_addr is not None:
-            held_bytes = min(held_bytes, block.extern_size_bytes)
+        if block.is_place_holder:
+            held_bytes = min(held_bytes, resource.extern_memory[block.logic_addr].size_bytes)
         room = block.logic_addr + held_bytes - logic_addr
         if size_bytes > room:
             reason = f"{size_bytes} B from there pass the end of variable {block.key}, {held_bytes} B"

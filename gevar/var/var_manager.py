@@ -1,9 +1,9 @@
 """The variable manager: one identity, one logical address and one block of device memory per device for each variable.
 
 `VarManager` is built in steps, one subject each: `SessionState` (life cycle, sizes), `VarRegistry` (names and logical
-addresses), `VarMemory` (device memory), `VarData` (what is in it). Writers take the manager's one re-entrant lock.
-Look-ups that find something read one immutable record without it; reading weights, allocating and copying happen
-outside it.
+addresses), `VarMemory` (device memory), `VarGraphs` (what graphs do to variables), `VarData` (what is in the memory).
+Writers take the manager's one re-entrant lock. Look-ups that find something read one immutable record without it;
+reading weights, allocating and copying happen outside it.
 
 Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager.
 """
@@ -71,8 +71,9 @@ class VarManager(VarData):
             self.session_id, self.device_id = 0, DEFAULT_DEVICE_ID
             for region in self._regions.values():
                 region.initialised.clear()
-            taken = self._device_records.take_all()
-        release_all(taken)
+            records, expandables = self._take_memory()
+        self.log_graph_var_mem_info()
+        release_all(records, expandables)
 
     def check(self) -> None:
         """Check that the tables fit together: no overlap, every key resolves, sizes add up.

@@ -2,12 +2,14 @@
 
 from gevar.align import var_block_bytes
 from gevar.errors import AddressError, GevarError
-from gevar.memory import MemoryManager
+from gevar.memory import ExpandableMemoryAllocator, MemoryManager
 from gevar.status import FAILED, PARAM_INVALID
 from gevar.types import DevAddr, DeviceId, LogicAddr, MemType, TensorDesc
+from gevar.var.block_memory import BlockSource, DeviceRecord, ExpandableMemory
 from gevar.var.const_place_holder import place_holder_addr
-from gevar.var.device_records import DeviceRecord, DeviceRecords
+from gevar.var.device_records import DeviceRecords
 from gevar.var.external_region import ExternalRegion
+from gevar.var.graph_statistics import GraphStatistics
 from gevar.var.session_state import DEFAULT_DEVICE_ID, state_error
 from gevar.var.var_block import VarBlock
 from gevar.var.var_registry import VarRegistry
@@ -20,6 +22,7 @@ class VarMemory(VarRegistry):
     def __init__(self, session_id: int) -> None:
         super().__init__(session_id)
         self._device_records = DeviceRecords(self._lock)
+        self._statistics = GraphStatistics(self._lock)
         self._regions: dict[DeviceId, ExternalRegion] = {}
 
     @staticmethod
@@ -49,6 +52,8 @@ class VarMemory(VarRegistry):
         logic_addr: LogicAddr,
         memory_type: MemType = MemType.RT_MEMORY_HBM,
         device_id: DeviceId = DEFAULT_DEVICE_ID,
+        *,
+        graph_name: str = "",
     ) -> DevAddr:
         """Return the device address that a logical address stands for; allocate the variable's memory if there is none.
 
@@ -63,11 +68,14 @@ class VarMemory(VarRegistry):
             Kind of memory. For RT_MEMORY_RDMA_HBM the logical address is the device address.
         device_id
             The device.
+        graph_name
+            Graph that asks, for `get_graph_var_mem_statistics`; nothing is counted where it is empty.
 
         Raises
         ------
         StateError
-            There is no memory manager, or the manager is not initialised.
+            There is no memory manager, the manager is not initialised, or only pages of 1 GiB may be used and there is
+            no memory that grows.
         AddressError
             The address belongs to no variable, or the external region is too small.
         FormatError
@@ -78,7 +86,7 @@ class VarMemory(VarRegistry):
         After failure: nothing is left allocated, and the next call tries again.
         Thread safety: an address that has memory takes no lock. One thread allocates, others wait for it.
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetVarMemoryAddr, GetAutoMallocVarAddr.
-        Differs: edges 5, 13, 15, 16, 17 and 41 of docs/differences.md.
+        Differs: edges 5, 13, 14, 15, 16, 17, 24 and 41 of docs/differences.md.
         """
         while True:
             manager, generation = self._require_mem_manager(), self._device_records.generation
@@ -86,19 +94,60 @@ class VarMemory(VarRegistry):
                 return DevAddr(logic_addr)
             resource = self._require(PARAM_INVALID)
             block = self._find_block(resource, logic_addr)
-            if block is not None and block.extern_addr is not None:
-                return place_holder_addr(block, block.extern_addr, logic_addr)
+            if block is not None and block.is_place_holder:
+                dev_addr = place_holder_addr(block, resource.extern_memory[block.logic_addr], logic_addr)
+                self._count(graph_name, block, device_id, allocated=False)
+                return dev_addr
             region = self._regions.get(device_id)
             if region is not None and memory_type == MemType.RT_MEMORY_HBM:
                 base = self._config.var_mem_logic_base
                 return region.resolve(logic_addr, block, base, resource.owned_end, manager)
             if block is None:
                 raise self._no_block(resource, logic_addr)
-            record = self._device_records.find(block, device_id)
+            record, allocated = self._device_records.find(block, device_id), False
             if record is None:
-                record = self._device_records.obtain(block, memory_type, device_id, manager, generation)
-            if record is not None:
-                return DevAddr(record.data_addr + logic_addr - block.logic_addr)
+                source = self._block_source(manager, device_id)
+                got = self._device_records.obtain(block, memory_type, device_id, source, generation)
+                if got is None:
+                    continue
+                record, allocated = got
+            self._count(graph_name, block, device_id, allocated=allocated)
+            return DevAddr(record.data_addr + logic_addr - block.logic_addr)
+
+    def _block_source(self, manager: MemoryManager, device_id: DeviceId) -> BlockSource:
+        expandable = self._device_records.device(device_id).expandable
+        return BlockSource(manager, expandable, self.memory_options.is_variable_use_1g_huge_page_only)
+
+    def _count(self, graph_name: str, block: VarBlock, device_id: DeviceId, *, allocated: bool) -> None:
+        if graph_name:
+            size_bytes = var_block_bytes(block.size_bytes)
+            self._statistics.count(graph_name, block.logic_addr, device_id, size_bytes, allocated=allocated)
+
+    def check_logic_addr_valid(self, logic_addr: LogicAddr) -> tuple[LogicAddr, int]:
+        """Return the start of the variable that holds an address, and the distance from there in bytes.
+
+        Raises
+        ------
+        StateError
+            The manager is not initialised (status PARAM_INVALID).
+        AddressError
+            The address belongs to no variable; padding and guard do not belong to one.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarResource::CheckLogicAddrValid.
+        """
+        resource = self._require(PARAM_INVALID)
+        block = self._find_block(resource, logic_addr)
+        if block is None:
+            raise self._no_block(resource, logic_addr)
+        return block.logic_addr, logic_addr - block.logic_addr
+
+    def get_var_mgr_info(self, logic_addr: LogicAddr, device_id: DeviceId = DEFAULT_DEVICE_ID) -> DeviceRecord | None:
+        """Return the device memory of the variable that starts at an address; None while it has none.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarResource::GetVarMgrInfo.
+        """
+        block = None if self._resource is None else self._resource.blocks.exact(logic_addr)
+        return None if block is None else self._device_records.find(block, device_id)
 
     def _require_mem_manager(self) -> MemoryManager:
         manager = self._mem_manager
@@ -154,6 +203,33 @@ class VarMemory(VarRegistry):
             else:
                 self._regions[device_id] = ExternalRegion(dev_addr, size_bytes, device_id, self._lock)
 
+    def init_expandable_memory_allocator(
+        self, allocator: ExpandableMemoryAllocator | None, device_id: DeviceId = DEFAULT_DEVICE_ID
+    ) -> bool:
+        """Take the memory of a device's variables from memory that grows, until `free_var_memory`.
+
+        When the allocator fails, variables get plain memory from then on, and the log says so; the option
+        ``ge.variableUse1gHugePage`` of 1 forbids that.
+
+        Parameters
+        ----------
+        allocator
+            The memory; it is told to take no pages of others and to keep its own. None changes nothing.
+        device_id
+            Its device.
+
+        Returns
+        -------
+        bool
+            False when nothing is changed: no allocator is given, the device cannot do it, or there is one already.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::InitExpandableMemoryAllocator.
+        Differs: edges 16 and 41 of docs/differences.md.
+        """
+        if allocator is None or not allocator.is_support_expandable_memory():
+            return False
+        return self._device_records.init_expandable(allocator, device_id)
+
     def free_var_memory(self) -> None:
         """Free the device memory of every variable; logical addresses stay, and the next question allocates again.
 
@@ -170,18 +246,30 @@ class VarMemory(VarRegistry):
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::FreeVarMemory.
         Differs: edges 16 and 18 of docs/differences.md.
         """
-        self._require_mem_manager()
-        release_all(self._device_records.take_all())
+        with self._lock:
+            self._require_mem_manager()
+            records, expandables = self._take_memory()
+        release_all(records, expandables)
+
+    def _take_memory(self) -> tuple[list[DeviceRecord], list[ExpandableMemory]]:
+        """Forget all device memory; for a caller that holds the lock and then calls `release_all` without it."""
+        self._statistics.forget_blocks()
+        return self._device_records.take_all()
 
 
-def release_all(records: list[DeviceRecord]) -> None:
-    """Release every record, then raise the first failure if there was one."""
+def release_all(records: list[DeviceRecord], expandables: list[ExpandableMemory]) -> None:
+    """Release every record and all memory that grows, then raise the first failure if there was one."""
     failures: list[GevarError] = []
     for record in records:
         try:
             record.release()
         except GevarError as error:
             error.add_note(f"it was memory of variable {record.block.key}; {len(records)} blocks were to be freed")
+            failures.append(error)
+    for expandable in expandables:
+        try:
+            expandable.release()
+        except GevarError as error:
             failures.append(error)
     if failures:
         raise failures[0]

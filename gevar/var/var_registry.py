@@ -4,7 +4,7 @@ from gevar.errors import VariableError
 from gevar.status import FAILED, INTERNAL_ERROR, PARAM_INVALID
 from gevar.types import LogicAddr, MemType, TensorDesc
 from gevar.var.mem_resource import build_mem_resource
-from gevar.var.session_state import SessionState, state_error
+from gevar.var.session_state import SessionState
 from gevar.var.var_block import VarRecord
 from gevar.var.var_op import VarOp
 
@@ -202,22 +202,6 @@ class VarRegistry(SessionState):
         if desc is None:
             raise self._unknown(name, FAILED)
         return desc
-
-    def get_all_variables(self) -> dict[str, TensorDesc]:
-        """Return the current description of every batch key name, in the order the names came.
-
-        Raises
-        ------
-        StateError
-            The manager is not initialised, or has no variable (status INTERNAL_ERROR).
-
-        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetAllVariables.
-        """
-        with self._lock:
-            descs = dict(self._require(INTERNAL_ERROR).cur_descs)
-        if not descs:
-            raise state_error(f"session {self.session_id} has no variables: assign some first", INTERNAL_ERROR)
-        return descs
 
     def get_var_mem_size(self, memory_type: MemType = MemType.RT_MEMORY_HBM) -> int:
         """Return the bytes of logical space assigned to variables, guards included, place holders and restored not."""

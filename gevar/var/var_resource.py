@@ -1,79 +1,26 @@
-"""The variables of one session: which block each key stands for, and what each name looks like now.
+"""The variables of one session: which block each key stands for, and how a variable gets its block.
 
-A key (name, format, data type) stands for a block; several keys may stand for one. A name has one current description.
 A new key shares the block of its name's current description while it fits, a new name shares the block of an equal
 weight; else a block is placed. Every operation checks first and then changes, so one that raises has changed nothing.
 
 Source: GE source, base/graph/manager/graph_var_manager.cc, VarResource.
 """
 
-import difflib
-from itertools import islice
-from typing import Final
-
 from gevar.align import INT64_MAX, UINT64_MAX
 from gevar.errors import VariableError
 from gevar.status import INTERNAL_ERROR, PARAM_INVALID
 from gevar.types import LogicAddr, MemType, TensorDesc
-from gevar.var.address_index import AddressIndex
-from gevar.var.const_place_holder import read_place_holder
-from gevar.var.logic_space import LogicSpace
 from gevar.var.mem_resource import MemResource
 from gevar.var.memory_config import MemoryConfig
 from gevar.var.var_block import VarBlock, VarRecord
 from gevar.var.var_key import VarKey
-from gevar.var.var_op import CONSTANTOP, CONSTPLACEHOLDER, VarOp
+from gevar.var.var_op import CONSTANTOP, VarOp
 from gevar.var.var_request import VarRequest
-from gevar.var.weight_index import ConstantIndex, FileConstantIndex
-
-_CLOSE_NAMES_LIMIT: Final = 1000  # names of a similar length that a misspelt one is compared with
+from gevar.var.var_tables import VarTables
 
 
-class VarResource:
-    """Tables of the variables of one session.
-
-    Attributes
-    ----------
-    records : dict
-        Record per key.
-    cur_descs : dict
-        Current description per batch key name.
-    blocks : AddressIndex
-        Blocks by logical address.
-    space : LogicSpace
-        Ranges of HBM's logical space that blocks take.
-    owned_end : int
-        First logical address after every HBM block whose memory is the manager's; 0 while there is none.
-    constants, file_constants
-        Blocks by the weight they hold.
-    batch_names : dict
-        Key name per batch variable name.
-
-    Thread safety: one writer at a time, under the manager's lock; `find_record`, `blocks` and the look-up of weights
-    may run beside it.
-    """
-
-    def __init__(self) -> None:
-        self.records: dict[VarKey, VarRecord] = {}
-        self.cur_descs: dict[str, TensorDesc] = {}
-        self.blocks = AddressIndex()
-        self.space = LogicSpace()
-        self.owned_end = 0
-        self.constants = ConstantIndex()
-        self.file_constants = FileConstantIndex()
-        self.batch_names: dict[str, str] = {}
-
-    def var_key(self, name: str, desc: TensorDesc) -> VarKey:
-        """Return the key of a variable with a description."""
-        return VarKey(self.batch_names.get(name, name), desc.format, desc.dtype)
-
-    def find_record(self, name: str, desc: TensorDesc) -> VarRecord | None:
-        """Return what a name and a description stand for; None where they were never registered."""
-        return self.records.get(VarKey(self.batch_names.get(name, name), desc.format, desc.dtype))
-
-    def cur_desc(self, name: str) -> TensorDesc | None:
-        """Return the current description of a name; None where it has none."""
-        return self.cur_descs.get(self.batch_names.get(name, name))
+class VarResource(VarTables):
+    """Tables of the variables of one session, and how a variable gets its block."""
 
     def request(self, name: str, op: VarOp | None, desc: TensorDesc, mem_type: MemType) -> VarRequest:
         """Prepare a registration, without the manager's lock: the weight of a constant that may be new is read.
@@ -110,7 +57,7 @@ class VarResource:
             return self._point(request, block, _offset(block, config))
         placement = mem.place(desc.size, config)
         block = self._add_block(request, placement.logic_addr, status=INTERNAL_ERROR)
-        mem.take(placement, is_place_holder=block.extern_addr is not None)
+        mem.take(placement, is_place_holder=block.is_place_holder)
         return self._point(request, block, placement.offset)
 
     def _block_to_share(self, request: VarRequest) -> VarBlock | None:
@@ -136,11 +83,6 @@ class VarResource:
         if cur_desc is None or current is None or size_bytes > min(cur_desc.size, current.block.size_bytes):
             return None
         return current.block
-
-    def find_current(self, key_name: str) -> VarRecord | None:
-        """Return what a batch key name stands for with its current description."""
-        desc = self.cur_descs.get(key_name)
-        return None if desc is None else self.records.get(VarKey(key_name, desc.format, desc.dtype))
 
     def restore(self, request: VarRequest, config: MemoryConfig) -> VarRecord:
         """Register a variable at the place its model gave it, or as another form of one that is there.
@@ -235,47 +177,6 @@ class VarResource:
             raise _type_change(VarRecord(block.key, block.desc, block, 0, None), request.mem_type)
         self._index_weight(request, block)
         self._point(request, block, _offset(block, config))
-
-    def _add_block(self, request: VarRequest, logic_addr: LogicAddr, *, status: int) -> VarBlock:
-        """Make the block of a variable at an address, and all that is known by its address or weight."""
-        op, extern = request.op, None
-        if op is not None and op.op_type == CONSTPLACEHOLDER:
-            try:
-                extern = read_place_holder(op)
-            except ValueError as error:
-                raise VariableError(str(request.key), str(error), status=status) from error
-        extern_addr, extern_size_bytes = extern if extern is not None else (None, 0)
-        block = VarBlock(logic_addr, request.desc, request.mem_type, request.key, extern_addr, extern_size_bytes)
-        self.blocks.add(block, status=status)
-        if block.mem_type == MemType.RT_MEMORY_HBM:
-            self.space.take(block.logic_addr, block.reserved_end)
-            if extern_addr is None:
-                self.owned_end = max(self.owned_end, block.reserved_end)
-        self._index_weight(request, block)
-        return block
-
-    def _index_weight(self, request: VarRequest, block: VarBlock) -> None:
-        """Let later variables with an equal weight share a block."""
-        if request.probe is not None:
-            self.constants.add(request.probe, block)
-        if request.file_slice is not None:
-            self.file_constants.add(request.file_slice, block)
-
-    def _point(self, request: VarRequest, block: VarBlock, offset: int) -> VarRecord:
-        """Make a key stand for a block, and its description the current one of its name."""
-        key, desc = request.key, request.desc
-        record, cur_desc = self.records.get(key), self.cur_descs.get(key.name)
-        if record is None or record.block is not block:
-            record = self.records[key] = VarRecord(key, desc, block, offset, request.op)
-            self.cur_descs[key.name] = desc
-        elif cur_desc is None or not cur_desc.same_description(desc):
-            self.cur_descs[key.name] = desc
-        return record
-
-    def close_names(self, name: str) -> list[str]:
-        """Return up to three names that are known and look like one that is not."""
-        alike = (known for known in list(self.cur_descs) if abs(len(known) - len(name)) <= 3)
-        return difflib.get_close_matches(name, islice(alike, _CLOSE_NAMES_LIMIT))
 
 
 def _offset(block: VarBlock, config: MemoryConfig) -> int:

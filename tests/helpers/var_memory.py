@@ -1,5 +1,7 @@
 """A memory manager over dictionaries, for tests that need no runtime, and short ways to make descriptions and ops."""
 
+import ctypes
+import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from acl_shim.host_memory import HostBuffer
-from gevar.errors import AclError, StateError
+from gevar.errors import AclError, OutOfMemoryError, StateError
 from gevar.proto import ge_ir
 from gevar.proto.tensor_descriptor import tensor_desc_to_proto
 from gevar.types import DataType, DevAddr, DeviceId, Format, MemType, TensorDesc
@@ -18,6 +20,7 @@ from gevar.var.var_op import AttrValue
 DEVICE_BASE = 0x1240_0000_0000
 DEVICE_SPAN = 1 << 40
 GIB = 1 << 30
+_RANGES = itertools.count(DEVICE_BASE - DEVICE_SPAN, 1 << 32)
 
 
 def _view(data: HostBuffer) -> memoryview:
@@ -35,7 +38,10 @@ class Block:
 
 @dataclass
 class FakeMemory:
-    """Memory of numbered devices. `fail_at` makes the call of that number, from 1, fail with 507899."""
+    """Memory of numbered devices. `fail_at` makes the call of that number, from 1, fail with 507899.
+
+    There is a pool of registered memory while `rdma_room` is a number: the bytes it has left. Host memory is real.
+    """
 
     fail_at: int = 0
     calls: int = 0
@@ -44,6 +50,10 @@ class FakeMemory:
     copies_in: int = 0
     blocks: dict[tuple[int, int], Block] = field(default_factory=dict)
     on_malloc: Callable[[], None] | None = None
+    rdma_room: int | None = None
+    rdma: list[tuple[MemType, int, int]] = field(default_factory=list)
+    host: list[tuple[MemType, int]] = field(default_factory=list)
+    host_blocks: list[bytearray] = field(default_factory=list)
     _next: dict[int, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -71,6 +81,27 @@ class FakeMemory:
             assert self.blocks.pop((device_id, dev_addr)).mem_type == mem_type
             self.frees.append((mem_type, dev_addr, device_id))
 
+    def get_rdma_pool_memory(self, mem_type: MemType, size_bytes: int, device_id: DeviceId) -> DevAddr:
+        with self._lock:
+            if self.rdma_room is None:
+                raise StateError("there is no pool of registered memory")
+            if size_bytes > self.rdma_room:
+                raise OutOfMemoryError(207001, "pool", {"size_bytes": size_bytes})
+            self.rdma_room -= size_bytes
+            self.rdma.append((mem_type, size_bytes, device_id))
+            addr = self._next.get(device_id, DEVICE_BASE + device_id * DEVICE_SPAN)
+            self._next[device_id] = addr + -(-max(size_bytes, 1) // 4096) * 4096
+            self.blocks[device_id, addr] = Block(MemType.RT_MEMORY_RDMA_HBM, "pool", bytearray(size_bytes))
+            return DevAddr(addr)
+
+    def get_host_pool_memory(self, mem_type: MemType, size_bytes: int) -> int:
+        with self._lock:
+            self._count("get_host_pool_memory")
+            self.host.append((mem_type, size_bytes))
+            block = bytearray(max(size_bytes, 1))
+            self.host_blocks.append(block)
+            return ctypes.addressof(ctypes.c_char.from_buffer(block))
+
     def _place(self, dev_addr: int, device_id: int) -> tuple[bytearray, int]:
         for (device, start), block in self.blocks.items():
             if device == device_id and start <= dev_addr < start + len(block.data):
@@ -92,6 +123,46 @@ class FakeMemory:
             self._count("memcpy_out")
             block, at = self._place(dev_addr, device_id)
             target[:] = block[at : at + len(target)]
+
+
+@dataclass
+class FakeExpandable:
+    """Memory that grows, over the blocks of a `FakeMemory`; it has room for `capacity` bytes, frees give none back."""
+
+    memory: FakeMemory
+    capacity: int = 1 << 40
+    supported: bool = True
+    device_id: DeviceId = field(default_factory=lambda: DeviceId(0))
+    settings: list[tuple[str, bool]] = field(default_factory=list)
+    mallocs: list[tuple[str, int, bool]] = field(default_factory=list)
+    frees: int = 0
+    live: list[int] = field(default_factory=list)
+    _next: int = field(default_factory=lambda: next(_RANGES))
+
+    def is_support_expandable_memory(self) -> bool:
+        return self.supported
+
+    def set_reuse(self, reuse: bool) -> None:
+        self.settings.append(("reuse", reuse))
+
+    def set_share_phy_allocator(self, share_phy_allocator: bool) -> None:
+        self.settings.append(("share_phy_allocator", share_phy_allocator))
+
+    def malloc_memory(self, purpose: str, size_bytes: int, incremental: bool = False) -> DevAddr:
+        self.mallocs.append((purpose, size_bytes, incremental))
+        if size_bytes > self.capacity:
+            raise OutOfMemoryError(207001, "expandable", {"size_bytes": size_bytes})
+        self.capacity -= size_bytes
+        addr, self._next = self._next, self._next + size_bytes
+        self.memory.blocks[self.device_id, addr] = Block(MemType.RT_MEMORY_HBM, purpose, bytearray(size_bytes))
+        self.live.append(addr)
+        return DevAddr(addr)
+
+    def free_memory(self) -> None:
+        self.frees += 1
+        for addr in self.live:
+            del self.memory.blocks[self.device_id, addr]
+        self.live.clear()
 
 
 def make_desc(

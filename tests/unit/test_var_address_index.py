@@ -18,7 +18,7 @@ def _block(addr: int, size: int, name: str = "v") -> VarBlock:
 def index() -> AddressIndex:
     index = AddressIndex()
     for addr, size in ((1000, 100), (5000, 0), (3000, 10)):
-        index.add(_block(addr, size, f"v{addr}"), status=7)
+        index.add(_block(addr, size, f"v{addr}"))
     return index
 
 
@@ -61,7 +61,7 @@ def test_blocks_come_by_rising_address(index: AddressIndex) -> None:
 )
 def test_an_overlap_is_refused_and_changes_nothing(index: AddressIndex, addr: int, size: int, other: int) -> None:
     with pytest.raises(AddressError, match=f"{size} B of variable new_2_2 would overlap v{other}_2_2") as caught:
-        index.add(_block(addr, size, "new"), status=7)
+        index.refuse_overlap(_block(addr, size, "new"), status=7)
     assert caught.value.status == 7
     assert caught.value.logic_addr == addr
     assert caught.value.nearest is not None
@@ -72,7 +72,8 @@ def test_an_overlap_is_refused_and_changes_nothing(index: AddressIndex, addr: in
 @pytest.mark.parametrize(("addr", "size"), [(900, 100), (1100, 1900), (3010, 0), (4999, 1), (5001, 1 << 40), (0, 0)])
 def test_neighbours_are_accepted(index: AddressIndex, addr: int, size: int) -> None:
     block = _block(addr, size)
-    index.add(block, status=7)
+    index.refuse_overlap(block, status=7)
+    index.add(block)
     assert index.exact(addr) is block
     assert [one.logic_addr for one in index] == sorted(one.logic_addr for one in index)
 

@@ -8,7 +8,7 @@ from gevar.errors import AddressError
 from gevar.types import DataType, DevAddr, LogicAddr, MemType
 from gevar.var import VarKey, VarOp
 from gevar.var.const_place_holder import place_holder_addr, read_place_holder
-from gevar.var.var_block import VarBlock
+from gevar.var.var_block import ExternMemory, VarBlock
 from gevar.var.var_op import AttrValue
 from tests.helpers.var_memory import make_desc
 
@@ -26,11 +26,11 @@ def _op(**changes: AttrValue) -> VarOp:
 
 
 def test_address_and_size_are_read() -> None:
-    assert read_place_holder(_op()) == (20000, 64)
-    assert read_place_holder(_op(size=100)) == (20000, 100)
-    assert read_place_holder(_op(storage_shape=(), size=4)) == (20000, 4)
-    assert read_place_holder(_op(storage_shape=(0, 4), size=0)) == (20000, 0)
-    assert read_place_holder(_op(storage_shape=(3,), dtype=DataType.DT_INT4, size=2)) == (20000, 2)
+    assert read_place_holder(_op()) == ExternMemory(DevAddr(20000), 64)
+    assert read_place_holder(_op(size=100)) == ExternMemory(DevAddr(20000), 100)
+    assert read_place_holder(_op(storage_shape=(), size=4)) == ExternMemory(DevAddr(20000), 4)
+    assert read_place_holder(_op(storage_shape=(0, 4), size=0)) == ExternMemory(DevAddr(20000), 0)
+    assert read_place_holder(_op(storage_shape=(3,), dtype=DataType.DT_INT4, size=2)) == ExternMemory(DevAddr(20000), 2)
 
 
 @pytest.mark.parametrize("name", list(GOOD))
@@ -64,8 +64,9 @@ def test_refusals_name_op_and_numbers(changes: dict[str, AttrValue], message: st
 
 def test_addresses_inside_the_memory() -> None:
     key = VarKey("p", 2, DataType.DT_INT8)
-    block = VarBlock(LogicAddr(4096), make_desc(64), MemType.RT_MEMORY_HBM, key, DevAddr(20000), 48)
-    assert place_holder_addr(block, DevAddr(20000), 4096) == 20000
-    assert place_holder_addr(block, DevAddr(20000), 4096 + 47) == 20047
+    block = VarBlock(LogicAddr(4096), make_desc(64), MemType.RT_MEMORY_HBM, key, is_place_holder=True)
+    memory = ExternMemory(DevAddr(20000), 48)
+    assert place_holder_addr(block, memory, 4096) == 20000
+    assert place_holder_addr(block, memory, 4096 + 47) == 20047
     with pytest.raises(AddressError, match="48 B into place holder p_2_2, whose memory has 48 B"):
-        place_holder_addr(block, DevAddr(20000), 4096 + 48)
+        place_holder_addr(block, memory, 4096 + 48)

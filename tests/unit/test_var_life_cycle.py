@@ -183,3 +183,29 @@ def test_everything_works_after_many_rounds() -> None:
     assert len(memory.mallocs) == len(memory.frees) == 300
     with pytest.raises(StateError):
         vm.get_var_memory_addr(LogicAddr(32 * GIB))
+
+
+def test_sizes_by_their_names() -> None:
+    vm = make_manager(sized=False)
+    assert vm.get_graph_memory_max_size() == vm.get_graph_memory_max_size(for_check=True) == 27917287424
+    assert vm.get_var_mem_max_size() == vm.get_var_mem_max_size(for_check=True) == 5368709120
+    assert vm.get_use_max_memory_size() == 33285996544
+    assert vm.get_var_mem_logic_base() == 34359738368
+    vm.set_memory_malloc_size(64 * GIB)
+    assert vm.get_graph_memory_max_size() == 55834574848
+    assert vm.get_var_mem_max_size() == 10737418240
+    assert vm.get_use_max_memory_size() == 66571993088
+    assert vm.get_var_mem_logic_base() == 137438953472
+
+
+def test_while_graphs_are_evaluated_there_is_no_limit_to_check() -> None:
+    vm = make_manager()
+    vm.set_options({"ge.evaluateGraphResourceMode": "1"})
+    unlimited = (1 << 64) - 1
+    assert vm.get_use_max_memory_size() == unlimited
+    assert vm.get_graph_memory_max_size(for_check=True) == vm.get_var_mem_max_size(for_check=True) == unlimited
+    assert vm.get_graph_memory_max_size() == 55834574848
+    assert vm.get_var_mem_max_size() == 10737418240
+    vm.set_options({"ge.evaluateGraphResourceMode": "0"})
+    assert vm.get_use_max_memory_size() == 66571993088
+    assert vm.get_var_mem_max_size(for_check=True) == 10737418240

@@ -8,7 +8,7 @@ from gevar.errors import AclError, AddressError, FormatError, StateError
 from gevar.status import FAILED
 from gevar.types import DataType, DevAddr, DeviceId, Format, LogicAddr, MemType
 from gevar.var import VarManager
-from gevar.var.device_records import MALLOC_PURPOSE
+from gevar.var.block_memory import MALLOC_PURPOSE
 from tests.helpers.var_memory import (
     GIB,
     FakeMemory,

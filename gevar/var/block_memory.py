@@ -1,0 +1,245 @@
+"""Device memory for one block: from memory that grows where a device has it, else from the memory manager.
+
+A block of device memory has 512 bytes of guard, the data in units of 512 bytes, and 512 bytes of guard.
+
+Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetAutoMallocVarAddr.
+Differs: edges 16, 17 and 41 of docs/differences.md.
+"""
+
+import logging
+import threading
+from dataclasses import dataclass
+from typing import Final
+
+from gevar.align import SESSION_MEM_ALIGN_BYTES, var_block_bytes
+from gevar.errors import AclError, GevarError, StateError
+from gevar.memory import ExpandableMemoryAllocator, MemoryManager
+from gevar.options import VARIABLE_USE_1G_HUGE_PAGE
+from gevar.types import DevAddr, DeviceId, MemType
+from gevar.var.initial_value import initial_data
+from gevar.var.var_block import VarBlock
+
+MALLOC_PURPOSE: Final = "Auto malloc var and constant op memory"
+"""What the manager says a block of device memory is for, as GE does."""
+
+_log = logging.getLogger("gevar.var")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceRecord:
+    """Device memory of one block on one device.
+
+    Attributes
+    ----------
+    block : VarBlock
+        The block.
+    device_id : DeviceId
+        The device.
+    dev_addr : DevAddr
+        First address of the memory, guard included.
+    capacity_bytes : int
+        Bytes of the memory, guard included.
+    mem_type : MemType
+        Kind of memory it was allocated as.
+    owner : MemoryManager or None
+        Who allocated it, and will free it; None for memory that is given back with its `ExpandableMemory`.
+    data_addr : DevAddr
+        First address of the data.
+    """
+
+    block: VarBlock
+    device_id: DeviceId
+    dev_addr: DevAddr
+    capacity_bytes: int
+    mem_type: MemType
+    owner: MemoryManager | None
+    data_addr: DevAddr
+
+    def release(self) -> None:
+        """Give the memory back to its owner.
+
+        Raises
+        ------
+        AclError, StateError
+            The owner cannot free it; it is the owner's to give back then.
+        """
+        if self.owner is not None:
+            self.owner.free_memory(self.mem_type, self.dev_addr, self.device_id)
+
+
+class ExpandableMemory:
+    """Memory that grows, on one device, from the first block until all of it is given back.
+
+    One thread at a time takes memory and fills it, so nothing is given back while a copy is under way. A piece that was
+    taken in vain, since its copy failed, waits for the next block of its size: single pieces cannot be given back.
+
+    Attributes
+    ----------
+    is_usable : bool
+        Whether blocks are still taken from it.
+
+    Thread safety: all methods, from any thread.
+    """
+
+    def __init__(self, allocator: ExpandableMemoryAllocator) -> None:
+        self._allocator = allocator
+        self._lock = threading.RLock()
+        self._spare: dict[int, list[DevAddr]] = {}
+        self.is_usable = True
+
+    def obtain(self, request: "BlockRequest", *, keep: bool) -> DevAddr | None:
+        """Return memory that holds what a block starts with.
+
+        Parameters
+        ----------
+        request
+            What is wanted.
+        keep
+            Whether there is no other memory to turn to.
+
+        Returns
+        -------
+        DevAddr or None
+            None when blocks are no longer taken from here, which a failure decides unless `keep`.
+
+        Raises
+        ------
+        AclError, OutOfMemoryError
+            The copy failed, or with `keep` the allocation. Nothing is handed out.
+        """
+        with self._lock:
+            if not self.is_usable:
+                return None
+            try:
+                dev_addr = self._take(request.capacity_bytes)
+            except AclError as error:
+                if keep:
+                    raise
+                self.is_usable = False
+                text = "device %d: variables get plain memory from now on, since memory that grows failed: %s"
+                _log.warning(text, request.device_id, error)
+                return None
+            try:
+                request.fill(dev_addr)
+            except BaseException:
+                self._spare.setdefault(request.capacity_bytes, []).append(dev_addr)
+                raise
+            return dev_addr
+
+    def _take(self, size_bytes: int) -> DevAddr:
+        spare = self._spare.get(size_bytes)
+        return spare.pop() if spare else self._allocator.malloc_memory(MALLOC_PURPOSE, size_bytes, True)
+
+    def release(self) -> None:
+        """Give all memory back, once nobody is filling a piece of it.
+
+        Raises
+        ------
+        AclError
+            The allocator cannot; it is the allocator's to give back then.
+        """
+        with self._lock:
+            self.is_usable = False
+            self._allocator.free_memory()
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSource:
+    """Where a device's blocks come from at one moment.
+
+    Attributes
+    ----------
+    mem_manager : MemoryManager
+        Plain memory, and copies.
+    expandable : ExpandableMemory or None
+        Memory that grows; it is asked first.
+    huge_page_only : bool
+        Whether plain memory may not be used, since it has no pages of 1 GiB.
+    """
+
+    mem_manager: MemoryManager
+    expandable: ExpandableMemory | None = None
+    huge_page_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRequest:
+    """Memory that a block wants on a device.
+
+    Attributes
+    ----------
+    block : VarBlock
+        The block.
+    mem_type : MemType
+        Kind of memory.
+    device_id : DeviceId
+        The device.
+    source : BlockSource
+        Where it comes from.
+    data : bytes or None
+        What it starts with.
+    capacity_bytes : int
+        Bytes, guard included.
+    """
+
+    block: VarBlock
+    mem_type: MemType
+    device_id: DeviceId
+    source: BlockSource
+    data: bytes | None
+    capacity_bytes: int
+
+    def fill(self, dev_addr: DevAddr) -> None:
+        """Lay down what the memory starts with."""
+        if self.data:
+            to = DevAddr(dev_addr + SESSION_MEM_ALIGN_BYTES)
+            self.source.mem_manager.memcpy_in(to, self.block.size_bytes, self.data, self.device_id)
+
+    def record(self, dev_addr: DevAddr, owner: MemoryManager | None) -> DeviceRecord:
+        """Return the record of memory that was got."""
+        data_addr = DevAddr(dev_addr + SESSION_MEM_ALIGN_BYTES)
+        capacity_bytes = self.capacity_bytes
+        return DeviceRecord(self.block, self.device_id, dev_addr, capacity_bytes, self.mem_type, owner, data_addr)
+
+
+def allocate_block(block: VarBlock, mem_type: MemType, device_id: DeviceId, source: BlockSource) -> DeviceRecord:
+    """Allocate memory for a block and lay down its initial value.
+
+    Raises
+    ------
+    FormatError
+        The initial value does not fit.
+    AclError, OutOfMemoryError, StateError
+        There is no memory, or the copy failed.
+
+    After failure: nothing is handed out.
+    """
+    data, capacity_bytes = initial_data(block), var_block_bytes(block.size_bytes)
+    request = BlockRequest(block, mem_type, device_id, source, data, capacity_bytes)
+    try:
+        if source.expandable is not None:
+            dev_addr = source.expandable.obtain(request, keep=source.huge_page_only)
+            if dev_addr is not None:
+                return request.record(dev_addr, None)
+        return _plain_record(request)
+    except GevarError as error:
+        error.add_note(f"the memory was for {block.size_bytes} B of variable {block.key} on device {device_id}")
+        raise
+
+
+def _plain_record(request: BlockRequest) -> DeviceRecord:
+    """Take plain memory for a block, and give it back if it cannot be filled."""
+    if request.source.huge_page_only:
+        raise StateError(
+            f"{VARIABLE_USE_1G_HUGE_PAGE} is 1 and device {request.device_id} has no memory that grows:"
+            " call init_expandable_memory_allocator, or allow other pages"
+        )
+    manager = request.source.mem_manager
+    dev_addr = manager.malloc_memory(request.mem_type, MALLOC_PURPOSE, request.capacity_bytes, request.device_id)
+    record = request.record(dev_addr, manager)
+    try:
+        request.fill(dev_addr)
+    except BaseException:
+        record.release()
+        raise
+    return record

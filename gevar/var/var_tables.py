@@ -1,0 +1,172 @@
+"""Tables of a session's variables, and the changes that everything else is made of.
+
+A key (name, format, data type) stands for a block; several keys may stand for one. A name has one current description.
+Every change checks first, so one that raises has changed nothing.
+
+Source: GE source, base/graph/manager/graph_var_manager.h, VarResource.
+"""
+
+import difflib
+from itertools import islice
+from typing import Final
+
+from gevar.errors import VariableError
+from gevar.status import FAILED, PARAM_INVALID
+from gevar.types import LogicAddr, MemType, TensorDesc
+from gevar.var.address_index import AddressIndex
+from gevar.var.const_place_holder import read_place_holder
+from gevar.var.graph_tables import GraphTables
+from gevar.var.logic_space import LogicSpace
+from gevar.var.var_block import ExternMemory, VarBlock, VarRecord
+from gevar.var.var_key import VarKey
+from gevar.var.var_op import CONSTPLACEHOLDER, VarOp
+from gevar.var.var_request import VarRequest
+from gevar.var.weight_index import ConstantIndex, FileConstantIndex
+
+_CLOSE_NAMES_LIMIT: Final = 1000  # names of a similar length that a misspelt one is compared with
+
+
+class VarTables:
+    """Tables of the variables of one session.
+
+    Attributes
+    ----------
+    records : dict
+        Record per key.
+    cur_descs : dict
+        Current description per batch key name.
+    blocks : AddressIndex
+        Blocks by logical address.
+    extern_memory : dict
+        Memory of the caller's per logical address of a place holder's block.
+    space : LogicSpace
+        Ranges of HBM's logical space that blocks take.
+    owned_end : int
+        First logical address after every HBM block whose memory is the manager's; 0 while there is none.
+    constants, file_constants
+        Blocks by the weight they hold.
+    batch_names : dict
+        Key name per batch variable name.
+    graphs : GraphTables
+        What graphs did to variables.
+
+    Thread safety: one writer at a time, under the manager's lock; `find_record`, `blocks` and the look-up of weights
+    may run beside it.
+    """
+
+    def __init__(self) -> None:
+        self.records: dict[VarKey, VarRecord] = {}
+        self.cur_descs: dict[str, TensorDesc] = {}
+        self.blocks = AddressIndex()
+        self.extern_memory: dict[LogicAddr, ExternMemory] = {}
+        self.space = LogicSpace()
+        self.owned_end = 0
+        self.constants = ConstantIndex()
+        self.file_constants = FileConstantIndex()
+        self.batch_names: dict[str, str] = {}
+        self.graphs = GraphTables()
+
+    def key_name(self, name: str) -> str:
+        """Return the name under which a variable is kept."""
+        return self.batch_names.get(name, name)
+
+    def var_key(self, name: str, desc: TensorDesc) -> VarKey:
+        """Return the key of a variable with a description."""
+        return VarKey(self.batch_names.get(name, name), desc.format, desc.dtype)
+
+    def find_record(self, name: str, desc: TensorDesc) -> VarRecord | None:
+        """Return what a name and a description stand for; None where they were never registered."""
+        return self.records.get(VarKey(self.batch_names.get(name, name), desc.format, desc.dtype))
+
+    def cur_desc(self, name: str) -> TensorDesc | None:
+        """Return the current description of a name; None where it has none."""
+        return self.cur_descs.get(self.batch_names.get(name, name))
+
+    def find_current(self, key_name: str) -> VarRecord | None:
+        """Return what a batch key name stands for with its current description."""
+        desc = self.cur_descs.get(key_name)
+        return None if desc is None else self.records.get(VarKey(key_name, desc.format, desc.dtype))
+
+    def close_names(self, name: str) -> list[str]:
+        """Return up to three names that are known and look like one that is not."""
+        alike = (known for known in list(self.cur_descs) if abs(len(known) - len(name)) <= 3)
+        return difflib.get_close_matches(name, islice(alike, _CLOSE_NAMES_LIMIT))
+
+    def renew(self, key_name: str, desc_format: int, origin_format: int) -> tuple[VarKey, VarKey]:
+        """Give the current form of a name another format; its block, shape, data type and size stay.
+
+        Returns
+        -------
+        tuple
+            The key it had, and the key it has now.
+
+        Raises
+        ------
+        VariableError
+            The current form has no address (status FAILED), or the name is there in the other format already (status
+            PARAM_INVALID).
+        """
+        cur_desc = self.cur_descs[key_name]
+        old = VarKey(key_name, cur_desc.format, cur_desc.dtype)
+        new = old._replace(format=desc_format)
+        record = self.records.get(old)
+        if record is None:
+            raise VariableError(str(old), "its current form has no address; assign it first", status=FAILED)
+        if new != old and new in self.records:
+            reason = f"its current form {old} cannot become this one, which is there already; keep its format"
+            raise VariableError(str(new), reason, status=PARAM_INVALID)
+        renewed = record.desc.replace(format=desc_format, origin_format=origin_format)
+        self.records[new] = VarRecord(new, renewed, record.block, record.offset, record.op)
+        self.cur_descs[key_name] = cur_desc.replace(format=desc_format, origin_format=origin_format)
+        if new != old:
+            del self.records[old]
+        return old, new
+
+    def _add_block(self, request: VarRequest, logic_addr: LogicAddr, *, status: int) -> VarBlock:
+        """Make the block of a variable at an address, and all that is known by its address or weight."""
+        extern = _extern_memory(request, status)
+        is_place_holder = extern is not None
+        block = VarBlock(logic_addr, request.desc, request.mem_type, request.key, is_place_holder=is_place_holder)
+        self.blocks.refuse_overlap(block, status=status)
+        self.place_block(block, extern)
+        self._index_weight(request, block)
+        return block
+
+    def place_block(self, block: VarBlock, extern: ExternMemory | None) -> None:
+        """Add a block that overlaps no other, and the caller's memory if it is a place holder's."""
+        if extern is not None:
+            self.extern_memory[block.logic_addr] = extern  # before the block can be found
+        self.blocks.add(block)
+        if block.mem_type == MemType.RT_MEMORY_HBM:
+            self.space.take(block.logic_addr, block.reserved_end)
+            if extern is None:
+                self.owned_end = max(self.owned_end, block.reserved_end)
+
+    def _index_weight(self, request: VarRequest, block: VarBlock) -> None:
+        """Let later variables with an equal weight share a block."""
+        if request.probe is not None:
+            self.constants.add(request.probe, block)
+        if request.file_slice is not None:
+            self.file_constants.add(request.file_slice, block)
+
+    def _point(self, request: VarRequest, block: VarBlock, offset: int) -> VarRecord:
+        """Make a key stand for a block, and its description the current one of its name."""
+        key, desc = request.key, request.desc
+        record, cur_desc = self.records.get(key), self.cur_descs.get(key.name)
+        if record is None or record.block is not block:
+            record = self.records[key] = VarRecord(key, desc, block, offset, request.op)
+            self.cur_descs[key.name] = desc
+        elif cur_desc is None or not cur_desc.same_description(desc):
+            self.cur_descs[key.name] = desc
+        return record
+
+
+def _extern_memory(request: VarRequest, status: int) -> ExternMemory | None:
+    """The caller's memory that a place holder names; None for any other node."""
+    op: VarOp | None = request.op
+    if op is None or op.op_type != CONSTPLACEHOLDER:
+        return None
+    try:
+        return read_place_holder(op)
+    except ValueError as error:
+        raise VariableError(str(request.key), str(error), status=status) from error
