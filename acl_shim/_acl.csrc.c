@@ -166,6 +166,13 @@
     F(hostacl_configure)                                                                                               \
     F(hostacl_reset)                                                                                                   \
     F(hostacl_fail)                                                                                                    \
+    F(hostacl_delay)                                                                                                   \
+    F(hostacl_fail_above)                                                                                              \
+    F(hostacl_short_copy)                                                                                              \
+    F(hostacl_fail_task)                                                                                               \
+    F(hostacl_delay_task)                                                                                              \
+    F(hostacl_hold)                                                                                                    \
+    F(hostacl_release)                                                                                                 \
     F(hostacl_calls)                                                                                                   \
     F(hostacl_live)                                                                                                    \
     F(hostacl_live_report)                                                                                             \
@@ -884,6 +891,34 @@ static int acl_hostacl_reset(const acl_table *table) {
 
 static int acl_hostacl_fail(const acl_table *table, const char *function, uint64_t nth, int code) {
     return CALL(hostacl_fail, function, nth, code);
+}
+
+static int acl_hostacl_delay(const acl_table *table, const char *function, uint64_t microseconds) {
+    return CALL(hostacl_delay, function, microseconds);
+}
+
+static int acl_hostacl_fail_above(const acl_table *table, uint64_t bytes, int code) {
+    return CALL(hostacl_fail_above, bytes, code);
+}
+
+static int acl_hostacl_short_copy(const acl_table *table, uint64_t nth, uint64_t bytes, int code) {
+    return CALL(hostacl_short_copy, nth, bytes, code);
+}
+
+static int acl_hostacl_fail_task(const acl_table *table, uint64_t nth, int code) {
+    return CALL(hostacl_fail_task, nth, code);
+}
+
+static int acl_hostacl_delay_task(const acl_table *table, const char *function, uint64_t microseconds) {
+    return CALL(hostacl_delay_task, function, microseconds);
+}
+
+static int acl_hostacl_hold(const acl_table *table, int32_t device) {
+    return CALL(hostacl_hold, device);
+}
+
+static int acl_hostacl_release(const acl_table *table, int32_t device) {
+    return CALL(hostacl_release, device);
 }
 
 static uint64_t acl_hostacl_calls(const acl_table *table, const char *function) {

@@ -31,6 +31,27 @@ class HostControlsApi(Protocol):
     def hostacl_fail(self, function: bytes | Null, nth: int, code: int, /) -> int:
         """Make the nth call of a function from now return a code."""
 
+    def hostacl_delay(self, function: bytes | Null, microseconds: int, /) -> int:
+        """Make every call of a function wait first."""
+
+    def hostacl_fail_above(self, size_bytes: int, code: int, /) -> int:
+        """Make allocations above a size return a code."""
+
+    def hostacl_short_copy(self, nth: int, size_bytes: int, code: int, /) -> int:
+        """Make the nth copy from now move only its first bytes and return a code."""
+
+    def hostacl_fail_task(self, nth: int, code: int, /) -> int:
+        """Make the nth task from now fail with a code."""
+
+    def hostacl_delay_task(self, function: bytes | Null, microseconds: int, /) -> int:
+        """Make every task that a function queues wait first."""
+
+    def hostacl_hold(self, device_id: int, /) -> int:
+        """Keep the streams of a device, -1 for all, from going on."""
+
+    def hostacl_release(self, device_id: int, /) -> int:
+        """Let the streams of a device, -1 for all, go on."""
+
     def hostacl_calls(self, function: bytes, /) -> int:
         """Return how often a function was called."""
 

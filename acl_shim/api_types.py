@@ -182,3 +182,16 @@ class LiveStruct(Protocol):
     devices_set: int
     device_count: int
     devices: DeviceLiveArray
+    reservations: int
+    reserved_bytes: int
+    handles: int
+    handle_bytes: int
+    mappings: int
+    exports: int
+    imports: int
+    registered: int
+    registered_bytes: int
+    streams: int
+    tasks: int
+    events: int
+    notifies: int

@@ -1,37 +1,139 @@
-"""Device blocks and pinned host blocks as owner objects."""
+"""Blocks of device memory as owner objects."""
 
-import contextlib
 import weakref
-from operator import index
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from acl_shim._acl import ffi
-from acl_shim.codes import MemcpyKind
-from acl_shim.errors import AclError, StateError, size_text
-from acl_shim.host_memory import HostBuffer, addr_of, hold, release
-from acl_shim.owner import Owner
+from acl_shim.device_memory import DeviceMemory
+from acl_shim.dlpack import EXTERNAL, export_bytes
+from acl_shim.errors import StateError
+from acl_shim.ipc import IpcExport
+from acl_shim.lease import Lease
+from acl_shim.owner import SizedOwner
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
+    from typing_extensions import CapsuleType
 
     from acl_shim.device import Device
 
 
-_HOST_TO_DEVICE = MemcpyKind.ACL_MEMCPY_HOST_TO_DEVICE
-_DEVICE_TO_HOST = MemcpyKind.ACL_MEMCPY_DEVICE_TO_HOST
+class _Export:
+    """Keeps a block alive as long as somebody uses it by DLPack."""
+
+    __slots__ = ("__weakref__", "_buffer")
+
+    def __init__(self, buffer: "DeviceBuffer") -> None:
+        self._buffer = buffer
 
 
-class DeviceBuffer(Owner):
+class DeviceBuffer(SizedOwner, DeviceMemory):
     """Own one block of device memory; `Device.malloc` makes them.
 
     Copies check their range before the call and block until the bytes are there. A buffer must not be closed while
     another thread copies from or to it.
 
+    By DLPack the block is an array of bytes on device type 12 (external device), without a copy; what was exported
+    keeps the buffer alive.
+
     Thread safety: any thread may use it; copies to overlapping ranges are not ordered against each other.
     Source: aclrtMalloc, aclrtFree, aclrtMemcpy.
+    """
+
+    __slots__ = ("_export", "_ipc_export")
+
+    def __init__(self, device: "Device", lease: Lease, handle: int, size_bytes: int) -> None:
+        self._export: weakref.ref[_Export] | None = None
+        self._ipc_export: weakref.ref[IpcExport] | None = None
+        super().__init__(device, lease, handle, size_bytes)
+
+    def close(self) -> None:
+        """Give the block back; does nothing when that happened already.
+
+        Raises
+        ------
+        StateError
+            Somebody uses the block by DLPack. The buffer is open still.
+        AclError
+            The runtime refuses. After failure the buffer is open still and `close` may be called again.
+        """
+        if self._export is not None and self._export() is not None:
+            raise StateError(f"DeviceBuffer {self._what()} is in use by DLPack: drop what was made from it first")
+        super().close()
+
+    def _give_back(self, handle: int) -> None:
+        runtime = self._device.runtime
+        code = runtime.api.aclrtFree(handle)
+        if code:
+            raise runtime.error(code, "aclrtFree", {"addr": handle, "size_bytes": self._size_bytes})
+
+    def export_key(self, *, check_pid: bool = True) -> IpcExport:
+        """Return a key by which other processes import the block; the same one as long as it is open.
+
+        Parameters
+        ----------
+        check_pid
+            Whether only the processes of `IpcExport.allow_import` may do so.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses: the block starts inside a page.
+        StateError
+            The buffer is closed, or the library lacks the function.
+        """
+        export = self._ipc_export() if self._ipc_export is not None else None
+        if export is None or export.closed:
+            export = IpcExport.create(self, self._lease, check_pid=check_pid)
+            self._ipc_export = weakref.ref(export)
+        return export
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> "CapsuleType":
+        """Return a capsule of the block's bytes, which keeps the buffer alive.
+
+        Parameters
+        ----------
+        stream
+            Not used: a block has no stream of its own; synchronise those that write it.
+        max_version, dl_device, copy
+            As the array API says; a copy or another device is refused.
+
+        Raises
+        ------
+        BufferError
+            The consumer wants a copy or another device.
+        StateError
+            The buffer is closed.
+        """
+        export = self._export() if self._export is not None else None
+        if export is None:
+            export = _Export(self)
+            self._export = weakref.ref(export)
+        return export_bytes(
+            export,
+            self._handle(),
+            self._size_bytes,
+            self.__dlpack_device__(),
+            max_version=max_version,
+            dl_device=dl_device,
+            copy=copy,
+        )
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return (12, device id)."""
+        return EXTERNAL, self._device.id
+
+
+class ManagedBuffer(SizedOwner, DeviceMemory):
+    """Own memory that host and devices reach at one address; `Device.malloc_managed` makes them.
+
+    Thread safety: any thread may use it; copies to overlapping ranges are not ordered against each other.
+    Source: aclrtMemAllocManaged, aclrtFree.
     """
 
     __slots__ = ()
@@ -41,228 +143,3 @@ class DeviceBuffer(Owner):
         code = runtime.api.aclrtFree(handle)
         if code:
             raise runtime.error(code, "aclrtFree", {"addr": handle, "size_bytes": self._size_bytes})
-
-    @property
-    def addr(self) -> int:
-        """Address on the device.
-
-        Raises
-        ------
-        StateError
-            The buffer is closed.
-        """
-        return self._handle()
-
-    def _range(self, offset_bytes: int, size_bytes: int, what: str) -> int:
-        """Return the address of a range, which must lie inside the block."""
-        if offset_bytes < 0 or size_bytes < 0 or offset_bytes + size_bytes > self._size_bytes:
-            raise ValueError(
-                f"{what} of {size_bytes} B at offset {offset_bytes} B does not fit the buffer of {self._size_bytes} B"
-                f" on device {self._device.id}: give an offset and a size inside it"
-            )
-        return self._handle() + offset_bytes
-
-    def copy_from(self, src: HostBuffer, *, offset_bytes: int = 0) -> None:
-        """Copy host memory into the block.
-
-        Parameters
-        ----------
-        src
-            C-contiguous numpy array, bytes, memoryview, other buffer, or DLPack object on the host.
-        offset_bytes
-            Where in the block the first byte goes.
-
-        Raises
-        ------
-        TypeError
-            `src` has no host memory.
-        ValueError
-            `src` is not C-contiguous or does not fit.
-        StateError
-            The buffer is closed.
-        AclError
-            The runtime refuses. After failure the range holds old bytes, new bytes or both.
-        """
-        held = hold(src, False)
-        try:
-            count = len(held)
-            addr = self._range(offset_bytes, count, "source")
-            self._device.memcpy(addr, self._size_bytes - offset_bytes, addr_of(held), count, _HOST_TO_DEVICE)
-        finally:
-            release(held)
-
-    def copy_to(self, dst: HostBuffer, *, offset_bytes: int = 0) -> None:
-        """Copy as many bytes of the block into host memory as that holds.
-
-        Parameters
-        ----------
-        dst
-            Writable C-contiguous numpy array, bytearray, memoryview, other buffer, or DLPack object on the host.
-        offset_bytes
-            Where in the block the first byte comes from.
-
-        Raises
-        ------
-        TypeError
-            `dst` has no host memory.
-        ValueError
-            `dst` is read-only, not C-contiguous, or larger than the rest of the block.
-        StateError
-            The buffer is closed.
-        AclError
-            The runtime refuses. After failure `dst` holds old bytes, new bytes or both.
-        """
-        held = hold(dst, True)
-        try:
-            count = len(held)
-            addr = self._range(offset_bytes, count, "destination")
-            self._device.memcpy(addr_of(held), count, addr, count, _DEVICE_TO_HOST)
-        finally:
-            release(held)
-
-    def read(self, size_bytes: int | None = None, *, offset_bytes: int = 0) -> bytes:
-        """Return bytes of the block.
-
-        Parameters
-        ----------
-        size_bytes
-            How many bytes; None for the rest of the block.
-        offset_bytes
-            Where in the block they start.
-
-        Raises
-        ------
-        ValueError
-            The range does not lie inside the block.
-        StateError
-            The buffer is closed.
-        AclError
-            The runtime refuses.
-        """
-        count = self._size_bytes - offset_bytes if size_bytes is None else index(size_bytes)
-        self._range(offset_bytes, count, "read")
-        copy = np.empty(count, np.uint8)
-        self.copy_to(copy, offset_bytes=offset_bytes)
-        return copy.tobytes()
-
-
-class PinnedMemory(Owner):
-    """Own the memory behind a `PinnedBuffer`."""
-
-    __slots__ = ()
-
-    _lives_on_host = True
-
-    def _give_back(self, handle: int) -> None:
-        runtime = self._device.runtime
-        code = runtime.api.aclrtFreeHost(handle)
-        if code:
-            raise runtime.error(code, "aclrtFreeHost", {"addr": handle, "size_bytes": self._size_bytes})
-
-    def _keep(self, _: object) -> None:
-        """Do nothing: a pointer whose destructor this is keeps the memory alive."""
-
-    def export(self) -> object:
-        """Return an object whose buffer is the memory and which keeps it alive."""
-        return ffi.buffer(ffi.gc(ffi.cast("char *", self._handle()), self._keep), self._size_bytes)
-
-
-class PinnedBuffer:
-    """Own one block of pinned host memory; `Device.malloc_host` makes them.
-
-    The memory outlives the owner as long as a slice of `view`, or an array made from it, is alive, so that none of
-    them ever points to memory that is gone; it goes back to the runtime with the last of them.
-
-    Thread safety: any thread may use it.
-    Source: aclrtMallocHost, aclrtFreeHost.
-    """
-
-    __slots__ = ("__weakref__", "_device", "_exporter", "_memory", "_size_bytes", "_view")
-
-    def __init__(self, memory: PinnedMemory) -> None:
-        self._device = memory.device
-        self._size_bytes = memory.size_bytes
-        self._open(memory)
-
-    def _open(self, memory: PinnedMemory) -> None:
-        exporter = memory.export()
-        self._memory: PinnedMemory | None = memory
-        self._exporter = weakref.ref(exporter)
-        self._view: memoryview | None = memoryview(cast("Buffer", exporter))
-
-    @property
-    def device(self) -> "Device":
-        """Device the memory is pinned for."""
-        return self._device
-
-    @property
-    def size_bytes(self) -> int:
-        """Size in bytes, as asked for."""
-        return self._size_bytes
-
-    @property
-    def closed(self) -> bool:
-        """Whether the buffer was closed."""
-        return self._memory is None
-
-    @property
-    def view(self) -> memoryview:
-        """Writable view of the bytes.
-
-        Raises
-        ------
-        StateError
-            The buffer is closed.
-        """
-        if self._view is None:
-            raise StateError(f"PinnedBuffer of {size_text(self._size_bytes)} is closed: make a new one")
-        return self._view
-
-    @property
-    def addr(self) -> int:
-        """Address of the first byte.
-
-        Raises
-        ------
-        StateError
-            The buffer is closed.
-        """
-        held = hold(self.view, False)
-        try:
-            return addr_of(held)
-        finally:
-            release(held)
-
-    def close(self) -> None:
-        """Give the memory back, or leave that to the last slice or array made from `view`; harmless when repeated.
-
-        Raises
-        ------
-        AclError
-            The runtime refuses. After failure the buffer is open still and `close` may be called again.
-        """
-        memory, view = self._memory, self._view
-        if memory is None or view is None:
-            return
-        with contextlib.suppress(BufferError):  # an array made from the view keeps the memory
-            view.release()
-        self._memory = self._view = None
-        if self._exporter() is not None:
-            return
-        try:
-            memory.close()
-        except AclError:
-            self._open(memory)
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        state = "closed" if self._view is None else f"{self.addr:#x}"
-        return f"<PinnedBuffer {state} of {size_text(self._size_bytes)} on device {self._device.id}>"

@@ -6,6 +6,7 @@ The tree; `gevar.errors` hangs its own branches on the root::
     ├── BackendUnavailableError                     no library serves: every path tried, and why it failed
     ├── AclError                                    a call returned a code other than 0
     │   └── OutOfMemoryError(AclError, MemoryError) code 207001, with the figures of the device
+    ├── HostFunctionError                           Python functions on a stream raised
     └── StateError(RuntimeError)                    used at the wrong time: closed, forked, not the host runtime
 
 Every message is one line that names the thing, the numbers and the next step. Every exception can be pickled.
@@ -118,6 +119,24 @@ class BackendUnavailableError(GevarError):
 
 class StateError(GevarError, RuntimeError):
     """Raised where something is used at a time when it cannot be: closed, forked, or of the wrong runtime."""
+
+
+class HostFunctionError(GevarError):
+    """Raised by whoever waits for a stream on which Python functions raised.
+
+    Attributes
+    ----------
+    errors
+        What they raised, in order; the first is the cause as well.
+    """
+
+    def __init__(self, errors: tuple[BaseException, ...]) -> None:
+        first = errors[0]
+        others = f" ({len(errors)} functions did)" if len(errors) > 1 else ""
+        super().__init__(
+            f"a Python function on the stream raised {type(first).__name__}: {first}{others}; see errors for each"
+        )
+        self.errors = errors
 
 
 def _shown(name: str, value: Argument) -> str:

@@ -1,63 +1,14 @@
 """Controls of the host runtime: devices and pools, injected failures, what is alive."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from acl_shim.errors import StateError
+from acl_shim.host_live import LiveObjects, live_objects
 from acl_shim.runtime import Runtime
 from acl_shim.table import NULL, new_live, new_text, read_text
 
 _HUGE_PAGE_BYTES = 2 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceLive:
-    """What is alive on one device of the host runtime.
-
-    Attributes
-    ----------
-    set_count
-        `aclrtSetDevice` calls not undone yet.
-    pages_4k_used, pages_4k_total, pages_2m_used, pages_2m_total, pages_1g_used, pages_1g_total
-        Pages of each class.
-    committed_bytes
-        Host memory behind the device's pages now, in bytes.
-    """
-
-    set_count: int
-    pages_4k_used: int
-    pages_4k_total: int
-    pages_2m_used: int
-    pages_2m_total: int
-    pages_1g_used: int
-    pages_1g_total: int
-    committed_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class LiveObjects:
-    """What is alive in the host runtime.
-
-    Attributes
-    ----------
-    blocks, bytes
-        Device blocks, and their bytes rounded up to whole pages.
-    host_blocks, host_bytes
-        Pinned host blocks, and their bytes rounded up to whole pages.
-    contexts
-        Explicit contexts.
-    devices_set
-        Devices that are set.
-    devices
-        One entry per device.
-    """
-
-    blocks: int
-    bytes: int
-    host_blocks: int
-    host_bytes: int
-    contexts: int
-    devices_set: int
-    devices: tuple[DeviceLive, ...]
+_ALL_DEVICES = -1
 
 
 class HostControls:
@@ -86,6 +37,9 @@ class HostControls:
         pages_1g: int | None = None,
         profile: str | None = None,
         first_address: int | None = None,
+        mode: str | None = None,
+        virtual_memory: bool | None = None,
+        hugetlb: bool | None = None,
     ) -> None:
         """Set options; those left None stay. Gives back the devices this process has set.
 
@@ -105,6 +59,12 @@ class HostControls:
             ``strict`` or ``card``.
         first_address
             Lowest device address.
+        mode
+            ``isolated``, or ``unified``: device memory can also be touched at its address.
+        virtual_memory
+            Whether there are reserved ranges.
+        hugetlb
+            Whether pools consist of huge pages of the host where it has them.
 
         Raises
         ------
@@ -122,12 +82,62 @@ class HostControls:
             "pages_1g": pages_1g,
             "profile": profile,
             "first_address": first_address,
+            "mode": mode,
+            "virtual_memory": None if virtual_memory is None else "on" if virtual_memory else "off",
+            "hugetlb": None if hugetlb is None else int(hugetlb),
         }
         self._runtime.reset_devices()
+        self._set_options(options)
+
+    def _set_options(self, options: Mapping[str, str | int | None]) -> None:
         for key, value in options.items():
             if value is not None:
                 code = self._api.hostacl_configure(key.encode(), str(value).encode())
                 self._check(code, "hostacl_configure", {"key": key, "value": value})
+
+    def adjust(
+        self,
+        *,
+        poison: int | str | None = None,
+        poison_free: int | str | None = None,
+        stacks: bool | None = None,
+        leaks: str | None = None,
+        trace: str | None = None,
+        app_log: str | None = None,
+        hold: bool | None = None,
+    ) -> None:
+        """Set options that may change at any time; those left None stay.
+
+        Parameters
+        ----------
+        poison, poison_free
+            Byte that new memory and freed memory is filled with, or ``off``.
+        stacks
+            Whether live objects keep the calls that made them, for `live_report`.
+        leaks
+            What happens when objects are alive at the end of the process: ``off``, ``report`` or ``fail``.
+        trace, app_log
+            Where a line for every call and the lines of `aclAppLog` go: ``off``, ``stderr``, ``fd:N`` or a path.
+        hold
+            Whether streams are made held, until `release`.
+
+        Raises
+        ------
+        AclError
+            The host runtime refuses a value. Options before it are set.
+        """
+        flags = {True: "on", False: "off", None: None}
+        self._set_options(
+            {
+                "poison": poison,
+                "poison_free": poison_free,
+                "stacks": flags[stacks],
+                "leaks": leaks,
+                "trace": trace,
+                "app_log": app_log,
+                "hold": flags[hold],
+            }
+        )
 
     def fail_nth(self, function: str, n: int, code: int) -> None:
         """Make a call of a function fail before it has any effect.
@@ -153,9 +163,122 @@ class HostControls:
         refused = self._api.hostacl_fail(function.encode(), n, code)
         self._check(refused, "hostacl_fail", {"function": function, "nth": n, "code": code})
 
+    def fail_above(self, size_bytes: int, code: int) -> None:
+        """Make allocations of device, host and physical memory above a size fail.
+
+        Parameters
+        ----------
+        size_bytes
+            Largest size in bytes that still works.
+        code
+            What they return; 0 ends it.
+        """
+        self._check(self._api.hostacl_fail_above(size_bytes, code), "hostacl_fail_above", {"size_bytes": size_bytes})
+
+    def short_copy(self, n: int, size_bytes: int, code: int = 0) -> None:
+        """Make a copy move only its first bytes.
+
+        Parameters
+        ----------
+        n
+            Which copy from now: 1 is the next; 0 ends it.
+        size_bytes
+            How many bytes it moves.
+        code
+            What it returns, or reports where it is asynchronous; 0 hides the loss.
+        """
+        refused = self._api.hostacl_short_copy(n, size_bytes, code)
+        self._check(refused, "hostacl_short_copy", {"nth": n, "size_bytes": size_bytes, "code": code})
+
+    def fail_task(self, n: int, code: int) -> None:
+        """Make a task of a stream fail instead of running; who synchronises gets the code.
+
+        Parameters
+        ----------
+        n
+            Which task from now, of any stream: 1 is the next; 0 ends it.
+        code
+            What it fails with.
+        """
+        self._check(self._api.hostacl_fail_task(n, code), "hostacl_fail_task", {"nth": n, "code": code})
+
+    def delay(self, function: str, delay_s: float) -> None:
+        """Make every call of a function wait first.
+
+        Parameters
+        ----------
+        function
+            Name of the C function.
+        delay_s
+            Seconds, rounded to microseconds; 0 ends it.
+
+        Raises
+        ------
+        AclError
+            There is no such function.
+        """
+        refused = self._api.hostacl_delay(function.encode(), round(delay_s * 1e6))
+        self._check(refused, "hostacl_delay", {"function": function})
+
+    def delay_task(self, function: str, delay_s: float) -> None:
+        """Make every task that a function queues wait before it runs.
+
+        Parameters
+        ----------
+        function
+            Name of the C function that queues.
+        delay_s
+            Seconds, rounded to microseconds; 0 ends it.
+
+        Raises
+        ------
+        AclError
+            There is no such function.
+        """
+        refused = self._api.hostacl_delay_task(function.encode(), round(delay_s * 1e6))
+        self._check(refused, "hostacl_delay_task", {"function": function})
+
     def clear_failures(self) -> None:
-        """Take back every failure that `fail_nth` planned."""
-        self._check(self._api.hostacl_fail(NULL, 0, 0), "hostacl_fail", {"nth": 0})
+        """Take back every failure and delay that was planned."""
+        api = self._api
+        self._check(api.hostacl_fail(NULL, 0, 0), "hostacl_fail", {"nth": 0})
+        self._check(api.hostacl_fail_above(0, 0), "hostacl_fail_above", {"code": 0})
+        self._check(api.hostacl_short_copy(0, 0, 0), "hostacl_short_copy", {"nth": 0})
+        self._check(api.hostacl_fail_task(0, 0), "hostacl_fail_task", {"nth": 0})
+        self._check(api.hostacl_delay(NULL, 0), "hostacl_delay", {"microseconds": 0})
+        self._check(api.hostacl_delay_task(NULL, 0), "hostacl_delay_task", {"microseconds": 0})
+
+    def hold(self, device_id: int | None = None) -> None:
+        """Hold the streams that exist: they take tasks and run none; none moves a byte once this returns.
+
+        Parameters
+        ----------
+        device_id
+            The device; None for all.
+
+        Raises
+        ------
+        AclError
+            There is no such device.
+        """
+        number = _ALL_DEVICES if device_id is None else device_id
+        self._check(self._api.hostacl_hold(number), "hostacl_hold", {"device_id": number})
+
+    def release(self, device_id: int | None = None) -> None:
+        """Let held streams go on.
+
+        Parameters
+        ----------
+        device_id
+            The device; None for all, and for those that will be made.
+
+        Raises
+        ------
+        AclError
+            There is no such device.
+        """
+        number = _ALL_DEVICES if device_id is None else device_id
+        self._check(self._api.hostacl_release(number), "hostacl_release", {"device_id": number})
 
     def calls(self, function: str) -> int:
         """Return how often a function was called since the start or the last reset.
@@ -171,18 +294,7 @@ class HostControls:
         """Return what is alive."""
         live = new_live()
         self._check(self._api.hostacl_live(live), "hostacl_live", {})
-        fields = DeviceLive.__dataclass_fields__
-        entries = [live.devices[number] for number in range(live.device_count)]
-        devices = tuple(DeviceLive(*(getattr(entry, name) for name in fields)) for entry in entries)
-        return LiveObjects(
-            live.blocks,
-            live.bytes,
-            live.host_blocks,
-            live.host_bytes,
-            live.contexts,
-            live.devices_set,
-            devices,
-        )
+        return live_objects(live)
 
     def live_report(self) -> str:
         """Return one line per live object."""

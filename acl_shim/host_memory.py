@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acl_shim._acl import ffi, lib
 
@@ -42,13 +43,25 @@ class Hold(Protocol):
         """Return the size in bytes."""
 
 
-_from_buffer: Callable[[str, object, bool], Hold] = ffi.from_buffer
+_from_buffer: Callable[[object, object, bool], Hold] = ffi.from_buffer
+_CHARACTERS = ffi.typeof("char[]")  # a type is found faster than its name
 
 addr_of: Callable[[Hold], int] = lib.acl_address
 """Return the address of the first byte of held memory."""
 
 release: Callable[[Hold], None] = ffi.release
 """End a hold; its address must not be used any more."""
+
+
+def _array_over(source: object) -> object:
+    """Return an array over the memory of an object that has no buffer, by the other ways there are."""
+    if hasattr(source, "__array_interface__"):
+        return np.asarray(source)
+    return _from_dlpack(cast(SupportsDLPack, source))
+
+
+def _offers_array(source: object) -> bool:
+    return hasattr(source, "__array_interface__") or hasattr(source, "__dlpack__")
 
 
 def _from_dlpack(source: SupportsDLPack) -> object:
@@ -94,18 +107,44 @@ def hold(source: HostBuffer, writable: bool) -> Hold:
         The memory is not C-contiguous, or it is read-only and shall be written.
     """
     try:
-        return _from_buffer("char[]", source, writable)
+        return _from_buffer(_CHARACTERS, source, writable)
     except (BufferError, TypeError, ValueError) as error:
-        if isinstance(error, TypeError) and hasattr(source, "__dlpack__"):
-            return _hold_array(_from_dlpack(cast(SupportsDLPack, source)), writable)
+        if isinstance(error, TypeError) and _offers_array(source):
+            return _hold_array(_array_over(source), writable)
         raise _refusal(source, error) from error
 
 
 def _hold_array(values: object, writable: bool) -> Hold:
     try:
-        return _from_buffer("char[]", values, writable)
+        return _from_buffer(_CHARACTERS, values, writable)
     except (BufferError, ValueError) as error:
         raise _refusal(values, error) from error
+
+
+def _bytes_of(source: object) -> NDArray[np.uint8]:
+    return np.frombuffer(cast(memoryview, source), np.uint8)
+
+
+def lasting_array(source: HostBuffer, writable: bool) -> NDArray[np.uint8]:
+    """Return the bytes of an object as an array that keeps them where they are as long as it lives.
+
+    Parameters
+    ----------
+    source
+        What `hold` takes.
+    writable
+        Whether the memory will be written.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `hold` does.
+    """
+    release(hold(source, writable))  # says what is wrong
+    try:
+        return _bytes_of(source)
+    except TypeError:
+        return _bytes_of(_array_over(source))
 
 
 class HostMemory:

@@ -13,6 +13,7 @@ from acl_shim.api import AclApi
 from acl_shim.api_types import Table
 from acl_shim.codes import code_name
 from acl_shim.errors import Attempt, BackendUnavailableError, StateError
+from acl_shim.queued import end_host_functions
 from acl_shim.runtime import BackendName, Runtime
 from acl_shim.table import bind, close_table, has_function, new_cell, open_table, table_path
 
@@ -242,6 +243,7 @@ def opened() -> list[Runtime]:
 
 @atexit.register
 def _end_at_exit() -> None:
+    end_host_functions()
     for runtime in opened():
         runtime.end_at_exit()
 

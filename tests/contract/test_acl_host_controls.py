@@ -8,7 +8,8 @@ from acl_shim import open_runtime
 from acl_shim.api_types import ContextHandle
 from acl_shim.codes import MemAttr, MemMallocPolicy
 from acl_shim.errors import AclError, OutOfMemoryError, StateError
-from acl_shim.host import DeviceLive, HostControls, host_controls
+from acl_shim.host import HostControls, host_controls
+from acl_shim.host_live import DeviceLive
 from acl_shim.table import new_cell
 from tests.helpers.fake_acl import fake_library
 from tests.helpers.runtime import host_runtime

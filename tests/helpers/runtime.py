@@ -7,7 +7,8 @@ from itertools import count
 
 from acl_shim import Runtime, open_runtime
 from acl_shim.errors import BackendUnavailableError, GevarError
-from acl_shim.host import HostControls, LiveObjects, host_controls
+from acl_shim.host import HostControls, host_controls
+from acl_shim.host_live import LiveObjects
 
 
 def _backends() -> tuple[str, ...]:
@@ -43,9 +44,7 @@ def live_now(host: HostControls) -> LiveObjects:
 def alive_text(host: HostControls) -> str:
     """Return what is alive in words, empty where there is nothing."""
     live = host.live()
-    if not (live.blocks or live.bytes or live.host_blocks or live.host_bytes or live.contexts or live.devices_set):
-        return ""
-    return f"{live} {host.live_report()}"
+    return "" if live.nothing else f"{live} {host.live_report()}"
 
 
 def used_functions(host: HostControls, functions: tuple[str, ...], operation: Callable[[], object]) -> list[str]:

@@ -12,6 +12,7 @@ from acl_shim.errors import (
     Attempt,
     BackendUnavailableError,
     GevarError,
+    HostFunctionError,
     OutOfMemoryError,
     Shortage,
     StateError,
@@ -40,7 +41,7 @@ def fields(error: GevarError) -> dict[str, object]:
 class TestTree:
     def test_everything_hangs_on_the_root(self) -> None:
         classes = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, BaseException)]
-        assert len(classes) == 5
+        assert len(classes) == 6
         assert all(issubclass(c, GevarError) for c in classes)
 
     def test_out_of_memory_is_caught_as_memory_error_and_as_acl_error(self) -> None:
@@ -193,3 +194,16 @@ class WithConstructor(GevarError):
 )
 def test_size_text(size_bytes: int, text: str) -> None:
     assert size_text(size_bytes) == text
+
+
+def test_what_host_functions_raised_is_told_and_kept() -> None:
+    first, second = ValueError("one"), KeyError("two")
+    error = HostFunctionError((first, second))
+    assert error.errors == (first, second)
+    assert str(error) == (
+        "a Python function on the stream raised ValueError: one (2 functions did); see errors for each"
+    )
+    assert "functions did" not in str(HostFunctionError((first,)))
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error)
+    assert [repr(one) for one in again.errors] == ["ValueError('one')", "KeyError('two')"]

@@ -52,8 +52,10 @@ Prototype = tuple[str, list[tuple[str, str]]]
 def prototypes(text: str, prefix: str) -> dict[str, Prototype]:
     """Return name -> (result, [(type, parameter)]) of the C prototypes in a text."""
     found: dict[str, Prototype] = {}
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/|__attribute__\(\([^;\n]*?\)\)(?=;)", "", text, flags=re.DOTALL)
     for result, name, inside in re.findall(rf"([\w ]+[\s*]+)\b({prefix}\w+)\s*\(([^;{{}}]*)\);", text):
+        if "..." in inside:
+            continue
         parameters = [] if inside.strip() in ("", "void") else [parameter(part) for part in inside.split(",")]
         found[name] = (spelled(result), parameters)
     return found

@@ -1,0 +1,192 @@
+"""Streams as owner objects, and the default stream of a device or context."""
+
+from typing import TYPE_CHECKING
+
+from acl_shim.api_types import StreamHandle
+from acl_shim.lease import Lease
+from acl_shim.owner import Owner
+from acl_shim.queued import Queued
+from acl_shim.stream_codes import StreamFailureMode
+from acl_shim.stream_tasks import StreamTasks
+from acl_shim.table import new_cell
+
+if TYPE_CHECKING:
+    from acl_shim.device import Device
+    from acl_shim.runtime import Runtime
+    from acl_shim.stream_scope import StreamScope
+
+_DEFAULT = StreamHandle(0)
+
+
+class Stream(Owner, StreamTasks):
+    """Own one stream; `Device.create_stream` and `Context.create_stream` make them.
+
+    `close` and the finaliser wait for the tasks that are queued; `destroy_force` drops them.
+
+    Thread safety: any thread may use it; tasks run in the order in which they were queued.
+    Source: aclrtCreateStream, aclrtCreateStreamWithConfig, aclrtDestroyStream.
+    """
+
+    __slots__ = ("_queued", "_scope")
+
+    def __init__(self, device: "Device", lease: Lease, handle: int, scope: "StreamScope") -> None:
+        self._scope = scope  # a context lives as long as its streams
+        self._queued = Queued()
+        super().__init__(device, lease, handle)
+        lease.queues.add(self._queued)
+
+    def enter_stream(self) -> tuple["Runtime", StreamHandle, Queued]:
+        """Make the stream's context current; return runtime, handle, and what is queued."""
+        handle = StreamHandle(self._handle())
+        self._scope.enter()
+        return self._device.runtime, handle, self._queued
+
+    @property
+    def handle(self) -> StreamHandle:
+        """The `aclrtStream` as a number.
+
+        Raises
+        ------
+        StateError
+            The stream is closed.
+        """
+        return StreamHandle(self._handle())
+
+    @property
+    def id(self) -> int:
+        """The runtime's number of the stream.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses.
+        StateError
+            The stream is closed.
+        """
+        runtime, handle, _ = self.enter_stream()
+        number = new_cell("int32_t *")
+        self._check(runtime.api.aclrtStreamGetId(handle, number), "aclrtStreamGetId", {"stream": handle})
+        return number[0]
+
+    @property
+    def priority(self) -> int:
+        """Priority of the stream, 0 the highest.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses.
+        StateError
+            The stream is closed, or the library lacks the function.
+        """
+        runtime, handle, _ = self.enter_stream()
+        number = new_cell("uint32_t *")
+        code = runtime.api.aclrtStreamGetPriority(handle, number)
+        self._check(code, "aclrtStreamGetPriority", {"stream": handle})
+        return number[0]
+
+    @property
+    def flags(self) -> int:
+        """`StreamFlag` bits of the stream.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses.
+        StateError
+            The stream is closed, or the library lacks the function.
+        """
+        runtime, handle, _ = self.enter_stream()
+        number = new_cell("uint32_t *")
+        self._check(runtime.api.aclrtStreamGetFlags(handle, number), "aclrtStreamGetFlags", {"stream": handle})
+        return number[0]
+
+    def stop_on_failure(self) -> None:
+        """Drop the tasks behind a failed one, on this and the other streams of the context; once per stream.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses.
+        StateError
+            The stream is closed, or the library lacks the function.
+        """
+        runtime, handle, _ = self.enter_stream()
+        mode = StreamFailureMode.ACL_STOP_ON_FAILURE
+        code = runtime.api.aclrtSetStreamFailureMode(handle, mode)
+        self._check(code, "aclrtSetStreamFailureMode", {"stream": handle, "mode": mode})
+
+    def _give_back(self, handle: int) -> None:
+        self._destroy(handle, "aclrtDestroyStream")
+
+    def _destroy(self, handle: int, call: str) -> None:
+        runtime = self._device.runtime
+        force = call == "aclrtDestroyStreamForce"
+        with self._scope.current():
+            api = runtime.api
+            code = (api.aclrtDestroyStreamForce if force else api.aclrtDestroyStream)(StreamHandle(handle))
+        if code:
+            raise runtime.error(code, call, {"stream": handle, "device_id": self._device.id})
+
+    def close(self) -> None:
+        """Wait for the tasks and destroy the stream; does nothing when that happened already.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses. After failure the stream is open still and `close` may be called again.
+        HostFunctionError
+            Python functions raised. The stream is closed.
+        """
+        super().close()
+        self._end()
+
+    def destroy_force(self) -> None:
+        """Drop the tasks that have not begun and destroy the stream; does nothing when it is closed.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses. After failure the stream is open still.
+        HostFunctionError
+            Python functions that were called raised. The stream is closed.
+        """
+        self._close(lambda handle: self._destroy(handle, "aclrtDestroyStreamForce"))
+        self._end()
+
+    def _end(self) -> None:
+        """Forget what the tasks needed, and raise what functions raised."""
+        self._queued.end()
+        self._queued.raise_errors()
+
+
+class DefaultStream(StreamTasks):
+    """The default stream of a device or of a context; `Device.default_stream` and `Context.default_stream` give it.
+
+    It belongs to the context and is never closed.
+
+    Thread safety: any thread may use it; tasks run in the order in which they were queued.
+    """
+
+    __slots__ = ("_scope",)
+
+    def __init__(self, scope: "StreamScope") -> None:
+        self._scope = scope
+
+    def enter_stream(self) -> tuple["Runtime", StreamHandle, Queued]:
+        """Make the stream's context current; return runtime, handle, and what is queued."""
+        lease = self._scope.enter()
+        return self._scope.stream_device().runtime, _DEFAULT, lease.queued
+
+    @property
+    def device(self) -> "Device":
+        """Device the stream belongs to."""
+        return self._scope.stream_device()
+
+    @property
+    def handle(self) -> StreamHandle:
+        """0, which stands for the default stream of the current context."""
+        return _DEFAULT
+
+    def __repr__(self) -> str:
+        return f"<DefaultStream of {self._scope!r}>"
