@@ -4,7 +4,9 @@ Source: GE source, base/graph/manager/graph_var_manager.cc, MemResource and HbmM
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from gevar.align import INT64_MAX, SESSION_MEM_ALIGN_BYTES, var_block_bytes
 from gevar.errors import SizeOverflowError
@@ -115,7 +117,42 @@ class HbmMemResource(MemResource):
         self._next_offset = placement.offset + placement.block_bytes
 
 
-def build_mem_resource(mem_type: MemType, space: LogicSpace) -> MemResource:
+class PoolMemResource(MemResource):
+    """Memory of a pool: a variable's logical address is the address of its memory.
+
+    A place stays taken from the pool even if `take` never follows.
+
+    Parameters
+    ----------
+    pool
+        Function that returns the address of memory of a size in bytes.
+
+    Source: GE source, base/graph/manager/graph_var_manager.cc, RdmaMemResource::AssignVarMem,
+    HostMemResource::AssignVarMem.
+    Differs: edge 7 of docs/differences.md.
+    """
+
+    def __init__(self, pool: Callable[[int], int]) -> None:
+        super().__init__()
+        self._pool = pool
+
+    def place(self, size_bytes: int, config: MemoryConfig) -> Placement:  # noqa: ARG002
+        """Take memory for the data of a variable from the pool; see `MemResource.place`.
+
+        Raises
+        ------
+        AclError, OutOfMemoryError, StateError
+            The pool has none.
+        """
+        addr = self._pool(size_bytes)
+        return Placement(LogicAddr(addr), addr, size_bytes)
+
+
+POOL_MEM_TYPES: Final = frozenset({MemType.RT_MEMORY_RDMA_HBM, MemType.RT_MEMORY_HOST})
+"""Kinds of memory in which a variable lies in a pool, at its logical address."""
+
+
+def build_mem_resource(mem_type: MemType, space: LogicSpace, pool: Callable[[MemType, int], int]) -> MemResource:
     """Make the resource of one kind of memory.
 
     Parameters
@@ -124,6 +161,8 @@ def build_mem_resource(mem_type: MemType, space: LogicSpace) -> MemResource:
         Kind of memory.
     space
         Ranges of logical space that are taken.
+    pool
+        Function that returns the address of memory from the pool of a kind, of a size in bytes.
 
     Raises
     ------
@@ -134,4 +173,7 @@ def build_mem_resource(mem_type: MemType, space: LogicSpace) -> MemResource:
     """
     if mem_type == MemType.RT_MEMORY_HBM:
         return HbmMemResource(space)
-    raise ValueError(f"variables cannot be assigned in memory type {mem_type!r}; use RT_MEMORY_HBM")
+    if mem_type in POOL_MEM_TYPES:
+        return PoolMemResource(lambda size_bytes: pool(mem_type, size_bytes))
+    known = "RT_MEMORY_HBM, RT_MEMORY_RDMA_HBM or RT_MEMORY_HOST"
+    raise ValueError(f"variables cannot be assigned in memory type {mem_type!r}; use {known}")

@@ -11,8 +11,8 @@ from gevar.align import UINT64_MAX
 from gevar.errors import StateError
 from gevar.memory import MemoryManager
 from gevar.options import MemoryOptions
-from gevar.status import PARAM_INVALID
-from gevar.types import DeviceId, MemType
+from gevar.status import FAILED, PARAM_INVALID
+from gevar.types import DevAddr, DeviceId, MemType
 from gevar.var.mem_resource import MemResource
 from gevar.var.memory_config import MAX_MEMORY_BYTES, MemoryConfig
 from gevar.var.var_resource import VarResource
@@ -125,6 +125,34 @@ class SessionState:
     def has_memory_manager(self) -> bool:
         """Whether there is a source of device memory."""
         return self._mem_manager is not None
+
+    def get_rdma_pool_memory(self, memory_type: MemType, size_bytes: int) -> DevAddr:
+        """Return registered memory of the manager's device, from the pool of a kind of memory.
+
+        Raises
+        ------
+        StateError
+            There is no memory manager, or it has no such pool.
+        AclError, OutOfMemoryError
+            The pool has no room.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetRdmaPoolMemory.
+        """
+        return self._require_mem_manager().get_rdma_pool_memory(memory_type, size_bytes, self.device_id)
+
+    def get_host_pool_memory(self, memory_type: MemType, size_bytes: int) -> int:
+        """Return the address of zeroed host memory, from the pool of a kind of memory.
+
+        Raises
+        ------
+        StateError
+            There is no memory manager, or it has no such pool.
+        AclError, OutOfMemoryError
+            There is no memory.
+
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetHostPoolMemory.
+        """
+        return self._require_mem_manager().get_host_pool_memory(memory_type, size_bytes)
 
     def set_options(self, options: Mapping[str, str]) -> None:
         """Set the options of the session, by GE's names, in place of all that were set; they hold for every thread.
@@ -248,6 +276,12 @@ class SessionState:
         """
         with self._lock:
             self._config = replace(self._config, var_mem_max_size=size_bytes)
+
+    def _require_mem_manager(self) -> MemoryManager:
+        manager = self._mem_manager
+        if manager is None:
+            raise state_error(f"session {self.session_id} has no memory manager: call set_mem_manager", FAILED)
+        return manager
 
     def _require(self, status: int) -> VarResource:
         """Return the tables; raise with GE's status while there are none."""

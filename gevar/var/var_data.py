@@ -1,10 +1,13 @@
 """Data of variables: whether it is there, and bytes in and out."""
 
+import ctypes
+
 from acl_shim.host_memory import HostBuffer, read_access, write_access
 from gevar.errors import AddressError, StateError
 from gevar.status import PARAM_INVALID
-from gevar.types import DeviceId, LogicAddr, TensorDesc
+from gevar.types import DeviceId, LogicAddr, MemType, TensorDesc
 from gevar.var.load_state import LoadState, LoadTicket
+from gevar.var.mem_resource import POOL_MEM_TYPES
 from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.var_block import VarBlock
 from gevar.var.var_graphs import VarGraphs
@@ -131,11 +134,13 @@ class VarData(VarGraphs):
         AclError, FormatError, OutOfMemoryError, StateError
             As `get_var_memory_addr`, or the copy failed: the range holds old bytes, new bytes or both.
         """
-        size_bytes = read_access(data).size_bytes
-        block, room = self._room(logic_addr, size_bytes)
-        dev_addr = self.get_var_memory_addr(logic_addr, block.mem_type, device_id)
-        if size_bytes:
-            self._require_mem_manager().memcpy_in(dev_addr, room, data, device_id)
+        with read_access(data) as memory:
+            block, room = self._room(logic_addr, memory.size_bytes)
+            dev_addr = self.get_var_memory_addr(logic_addr, block.mem_type, device_id)
+            if block.mem_type == MemType.RT_MEMORY_HOST:
+                ctypes.memmove(dev_addr, memory.addr, memory.size_bytes)
+            elif memory.size_bytes:
+                self._require_mem_manager().memcpy_in(dev_addr, room, data, device_id)
 
     def read_var_memory(self, logic_addr: LogicAddr, data: HostBuffer, device_id: DeviceId = DEFAULT_DEVICE_ID) -> None:
         """Copy bytes of a variable, from a logical address on, into host memory until that is full.
@@ -149,16 +154,22 @@ class VarData(VarGraphs):
         AclError, FormatError, OutOfMemoryError
             As `get_var_memory_addr`, or the copy failed: `data` holds old bytes, new bytes or both.
         """
-        size_bytes = write_access(data).size_bytes
-        block, _ = self._room(logic_addr, size_bytes)
-        has_bytes = block.is_place_holder or block.desc.init_value is not None or device_id in self._regions
-        if not has_bytes and self._device_records.find(block, device_id) is None:
-            raise StateError(
-                f"variable {block.key} is not ready: it has no memory on device {device_id}, write it first"
-            )
-        dev_addr = self.get_var_memory_addr(logic_addr, block.mem_type, device_id)
-        if size_bytes:
-            self._require_mem_manager().memcpy_out(data, dev_addr, device_id)
+        with write_access(data) as memory:
+            block, _ = self._room(logic_addr, memory.size_bytes)
+            if not self._has_bytes(block, device_id):
+                what = f"variable {block.key} is not ready: it has no memory on device {device_id}"
+                raise StateError(f"{what}, write it first")
+            dev_addr = self.get_var_memory_addr(logic_addr, block.mem_type, device_id)
+            if block.mem_type == MemType.RT_MEMORY_HOST:
+                ctypes.memmove(memory.addr, dev_addr, memory.size_bytes)
+            elif memory.size_bytes:
+                self._require_mem_manager().memcpy_out(data, dev_addr, device_id)
+
+    def _has_bytes(self, block: VarBlock, device_id: DeviceId) -> bool:
+        """Whether there is anything to read of a variable on a device."""
+        if block.is_place_holder or block.mem_type in POOL_MEM_TYPES or block.desc.init_value is not None:
+            return True
+        return device_id in self._regions or self._device_records.find(block, device_id) is not None
 
     def _room(self, logic_addr: LogicAddr, size_bytes: int) -> tuple[VarBlock, int]:
         """The block an access goes to, and the bytes from its address to the end of the data."""

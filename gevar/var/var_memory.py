@@ -3,14 +3,15 @@
 from gevar.align import var_block_bytes
 from gevar.errors import AddressError, GevarError
 from gevar.memory import ExpandableMemoryAllocator, MemoryManager
-from gevar.status import FAILED, PARAM_INVALID
+from gevar.status import PARAM_INVALID
 from gevar.types import DevAddr, DeviceId, LogicAddr, MemType, TensorDesc
 from gevar.var.block_memory import BlockSource, DeviceRecord, ExpandableMemory
 from gevar.var.const_place_holder import place_holder_addr
 from gevar.var.device_records import DeviceRecords
 from gevar.var.external_region import ExternalRegion
 from gevar.var.graph_statistics import GraphStatistics
-from gevar.var.session_state import DEFAULT_DEVICE_ID, state_error
+from gevar.var.mem_resource import POOL_MEM_TYPES
+from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.var_block import VarBlock
 from gevar.var.var_registry import VarRegistry
 from gevar.var.var_resource import VarResource
@@ -65,7 +66,8 @@ class VarMemory(VarRegistry):
         logic_addr
             Logical address in a variable.
         memory_type
-            Kind of memory. For RT_MEMORY_RDMA_HBM the logical address is the device address.
+            Kind of memory. For RT_MEMORY_RDMA_HBM the logical address is the device address; so it is for a variable
+            in memory of a pool, whatever kind is asked for.
         device_id
             The device.
         graph_name
@@ -77,7 +79,8 @@ class VarMemory(VarRegistry):
             There is no memory manager, the manager is not initialised, or only pages of 1 GiB may be used and there is
             no memory that grows.
         AddressError
-            The address belongs to no variable, or the external region is too small.
+            The address belongs to no variable, the external region is too small, or a place holder's memory is that of
+            another process.
         FormatError
             The initial value does not fit the variable.
         AclError, OutOfMemoryError
@@ -86,14 +89,17 @@ class VarMemory(VarRegistry):
         After failure: nothing is left allocated, and the next call tries again.
         Thread safety: an address that has memory takes no lock. One thread allocates, others wait for it.
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetVarMemoryAddr, GetAutoMallocVarAddr.
-        Differs: edges 5, 13, 14, 15, 16, 17, 24 and 41 of docs/differences.md.
+        Differs: edges 5, 7, 13, 14, 15, 16, 17, 24 and 41 of docs/differences.md.
         """
         while True:
             manager, generation = self._require_mem_manager(), self._device_records.generation
+            known = self._resource
+            block = None if known is None else self._find_block(known, logic_addr)
+            if block is not None and block.mem_type in POOL_MEM_TYPES:
+                return DevAddr(logic_addr)
             if memory_type == MemType.RT_MEMORY_RDMA_HBM:
                 return DevAddr(logic_addr)
             resource = self._require(PARAM_INVALID)
-            block = self._find_block(resource, logic_addr)
             if block is not None and block.is_place_holder:
                 dev_addr = place_holder_addr(block, resource.extern_memory[block.logic_addr], logic_addr)
                 self._count(graph_name, block, device_id, allocated=False)
@@ -148,12 +154,6 @@ class VarMemory(VarRegistry):
         """
         block = None if self._resource is None else self._resource.blocks.exact(logic_addr)
         return None if block is None else self._device_records.find(block, device_id)
-
-    def _require_mem_manager(self) -> MemoryManager:
-        manager = self._mem_manager
-        if manager is None:
-            raise state_error(f"session {self.session_id} has no memory manager: call set_mem_manager", FAILED)
-        return manager
 
     def _find_block(self, resource: VarResource, logic_addr: int) -> VarBlock | None:
         """The block that holds an address; a miss is asked again under the lock."""

@@ -3,10 +3,11 @@
 from gevar.errors import VariableError
 from gevar.status import FAILED, INTERNAL_ERROR, PARAM_INVALID
 from gevar.types import LogicAddr, MemType, TensorDesc
-from gevar.var.mem_resource import build_mem_resource
+from gevar.var.mem_resource import MemResource, build_mem_resource
 from gevar.var.session_state import SessionState
 from gevar.var.var_block import VarRecord
 from gevar.var.var_op import VarOp
+from gevar.var.var_resource import VarResource
 
 
 class VarRegistry(SessionState):
@@ -34,7 +35,8 @@ class VarRegistry(SessionState):
         desc
             Its description.
         memory_type
-            Kind of memory.
+            Kind of memory: RT_MEMORY_HBM, or RT_MEMORY_RDMA_HBM and RT_MEMORY_HOST, whose pools the memory manager has.
+            In memory of a pool the logical address is the address itself.
 
         Returns
         -------
@@ -48,22 +50,31 @@ class VarRegistry(SessionState):
         ValueError
             Variables cannot lie in this kind of memory, or an attribute of the node has the wrong type.
         VariableError
-            The size is negative or a place holder is not as it should be (status INTERNAL_ERROR), or the variable lies
-            in another kind of memory (status PARAM_INVALID).
+            The size is negative, a place holder is not as it should be, or there is no pool or no memory in it (status
+            INTERNAL_ERROR), or the variable lies in another kind of memory (status PARAM_INVALID).
         SizeOverflowError
             The variable memory has no room for it (status INTERNAL_ERROR).
 
         After failure: nothing has changed.
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::AssignVarMem.
-        Differs: edges 2, 8, 9, 10, 11, 12, 19 and 44 of docs/differences.md.
+        Differs: edges 2, 7, 8, 9, 10, 11, 12, 19 and 44 of docs/differences.md.
         """
         request = self._require(PARAM_INVALID).request(name, op, desc, memory_type)
         with self._lock:
             resource = self._require(PARAM_INVALID)
-            mem = self._mem_resources.get(memory_type) or build_mem_resource(memory_type, resource.space)
+            mem = self._mem_resources.get(memory_type) or self._build_mem_resource(memory_type, resource)
             record = resource.assign(request, mem, self._config)
             self._mem_resources[memory_type] = mem
             return record.block.logic_addr
+
+    def _build_mem_resource(self, memory_type: MemType, resource: VarResource) -> MemResource:
+        return build_mem_resource(memory_type, resource.space, self._pool_memory)
+
+    def _pool_memory(self, memory_type: MemType, size_bytes: int) -> int:
+        """Memory of a pool; both pools are kept under HBM, as in GE."""
+        if memory_type == MemType.RT_MEMORY_HOST:
+            return self.get_host_pool_memory(MemType.RT_MEMORY_HBM, size_bytes)
+        return self.get_rdma_pool_memory(MemType.RT_MEMORY_HBM, size_bytes)
 
     def restore_var_mem(
         self,

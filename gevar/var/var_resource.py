@@ -7,16 +7,16 @@ Source: GE source, base/graph/manager/graph_var_manager.cc, VarResource.
 """
 
 from gevar.align import INT64_MAX, UINT64_MAX
-from gevar.errors import VariableError
+from gevar.errors import AclError, StateError, VariableError
 from gevar.status import INTERNAL_ERROR, PARAM_INVALID
 from gevar.types import LogicAddr, MemType, TensorDesc
-from gevar.var.mem_resource import MemResource
+from gevar.var.mem_resource import POOL_MEM_TYPES, MemResource, Placement
 from gevar.var.memory_config import MemoryConfig
 from gevar.var.var_block import VarBlock, VarRecord
 from gevar.var.var_key import VarKey
 from gevar.var.var_op import CONSTANTOP, VarOp
 from gevar.var.var_request import VarRequest
-from gevar.var.var_tables import VarTables
+from gevar.var.var_tables import VarTables, extern_memory_of
 
 
 class VarResource(VarTables):
@@ -45,7 +45,7 @@ class VarResource(VarTables):
         ------
         VariableError
             The size is negative (status INTERNAL_ERROR), the variable lies in another kind of memory (status
-            PARAM_INVALID), or a place holder is not as it should be (status INTERNAL_ERROR).
+            PARAM_INVALID), a place holder is not as it should be, or its pool has no memory (status INTERNAL_ERROR).
         SizeOverflowError
             There is no room (status INTERNAL_ERROR).
         """
@@ -55,8 +55,9 @@ class VarResource(VarTables):
         block = self._block_to_share(request)
         if block is not None:
             return self._point(request, block, _offset(block, config))
-        placement = mem.place(desc.size, config)
-        block = self._add_block(request, placement.logic_addr, status=INTERNAL_ERROR)
+        extern = extern_memory_of(request, INTERNAL_ERROR)
+        placement = _place(request, mem, config)
+        block = self._add_block(request, placement.logic_addr, extern, status=INTERNAL_ERROR)
         mem.take(placement, is_place_holder=block.is_place_holder)
         return self._point(request, block, placement.offset)
 
@@ -107,7 +108,12 @@ class VarResource(VarTables):
         offset = self._restored_offset(request, config)
         is_hbm = request.mem_type == MemType.RT_MEMORY_HBM
         addr = LogicAddr(offset + config.var_mem_logic_base if is_hbm else offset)
-        block = self._compiled_block(request, addr) or self._add_block(request, addr, status=PARAM_INVALID)
+        block = self._compiled_block(request, addr)
+        if block is None and request.mem_type in POOL_MEM_TYPES:
+            block = self._name_addr(request, addr)
+        elif block is None:
+            extern = extern_memory_of(request, PARAM_INVALID)
+            block = self._add_block(request, addr, extern, status=PARAM_INVALID)
         return self._point(request, block, offset)
 
     def _compiled_block(self, request: VarRequest, logic_addr: LogicAddr) -> VarBlock | None:
@@ -172,11 +178,21 @@ class VarResource(VarTables):
             return
         block = self.blocks.exact(logic_addr)
         if block is None:
-            block = VarBlock(logic_addr, request.desc, request.mem_type, request.key, placed=False)
+            block = self._name_addr(request, logic_addr)
         elif block.mem_type != request.mem_type:
             raise _type_change(VarRecord(block.key, block.desc, block, 0, None), request.mem_type)
-        self._index_weight(request, block)
+        else:
+            self._index_weight(request, block)
         self._point(request, block, _offset(block, config))
+
+
+def _place(request: VarRequest, mem: MemResource, config: MemoryConfig) -> Placement:
+    """Find room for a variable; what a pool refuses becomes an error that names the variable."""
+    try:
+        return mem.place(request.desc.size, config)
+    except (AclError, StateError) as error:
+        reason = f"there is no {request.mem_type.name} for its {request.desc.size} B: {error}"
+        raise VariableError(str(request.key), reason, status=INTERNAL_ERROR) from error
 
 
 def _offset(block: VarBlock, config: MemoryConfig) -> int:

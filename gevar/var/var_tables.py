@@ -122,13 +122,20 @@ class VarTables:
             del self.records[old]
         return old, new
 
-    def _add_block(self, request: VarRequest, logic_addr: LogicAddr, *, status: int) -> VarBlock:
+    def _add_block(
+        self, request: VarRequest, logic_addr: LogicAddr, extern: ExternMemory | None, *, status: int
+    ) -> VarBlock:
         """Make the block of a variable at an address, and all that is known by its address or weight."""
-        extern = _extern_memory(request, status)
         is_place_holder = extern is not None
-        block = VarBlock(logic_addr, request.desc, request.mem_type, request.key, is_place_holder=is_place_holder)
+        block = VarBlock(logic_addr, request.desc, request.mem_type, request.key, is_place_holder)
         self.blocks.refuse_overlap(block, status=status)
         self.place_block(block, extern)
+        self._index_weight(request, block)
+        return block
+
+    def _name_addr(self, request: VarRequest, logic_addr: LogicAddr) -> VarBlock:
+        """Make a block that names an address: nothing lies there as far as the manager knows."""
+        block = VarBlock(logic_addr, request.desc, request.mem_type, request.key, placed=False)
         self._index_weight(request, block)
         return block
 
@@ -161,7 +168,7 @@ class VarTables:
         return record
 
 
-def _extern_memory(request: VarRequest, status: int) -> ExternMemory | None:
+def extern_memory_of(request: VarRequest, status: int) -> ExternMemory | None:
     """The caller's memory that a place holder names; None for any other node."""
     op: VarOp | None = request.op
     if op is None or op.op_type != CONSTPLACEHOLDER:

@@ -90,8 +90,10 @@ class Variable:
                     f"{self} takes {dtype} {shape}, not {data.dtype} {data.shape}: convert the array first"
                 )
             data = np.ascontiguousarray(data)
-        elif (got_bytes := read_access(data).size_bytes) != size_bytes:
-            raise ValueError(f"{self} takes {size_bytes} B, not {got_bytes} B: give its whole value")
+        else:
+            with read_access(data) as memory:
+                if memory.size_bytes != size_bytes:
+                    raise ValueError(f"{self} takes {size_bytes} B, not {memory.size_bytes} B: give its whole value")
         self._manager.write_var_memory(self._manager.get_var_addr(self.name, desc), data, self._device(device_id))
 
     def read(self, device_id: DeviceId | None = None) -> "np.ndarray[tuple[int, ...], ArrayType]":

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from gevar.errors import SizeOverflowError
+from gevar.errors import SizeOverflowError, StateError
 from gevar.status import INTERNAL_ERROR
 from gevar.types import MemType
 from gevar.var import MemoryConfig
 from gevar.var.logic_space import LogicSpace
-from gevar.var.mem_resource import HbmMemResource, Placement, build_mem_resource
+from gevar.var.mem_resource import HbmMemResource, Placement, PoolMemResource, build_mem_resource
 
 BASE = 34359738368
 CONFIG = MemoryConfig()
@@ -109,8 +109,38 @@ def test_an_odd_end_of_taken_space_is_rounded_up() -> None:
     assert HbmMemResource(space).place(512, CONFIG).offset == 2048
 
 
+def _no_pool(mem_type: MemType, size_bytes: int) -> int:
+    raise StateError("no pool")
+
+
 def test_kinds_of_memory() -> None:
-    assert isinstance(build_mem_resource(MemType.RT_MEMORY_HBM, LogicSpace()), HbmMemResource)
+    assert isinstance(build_mem_resource(MemType.RT_MEMORY_HBM, LogicSpace(), _no_pool), HbmMemResource)
+    for mem_type in (MemType.RT_MEMORY_RDMA_HBM, MemType.RT_MEMORY_HOST):
+        assert isinstance(build_mem_resource(mem_type, LogicSpace(), _no_pool), PoolMemResource)
     for mem_type in (MemType.RT_MEMORY_DEFAULT, MemType.RT_MEMORY_DDR, MemType.RT_MEMORY_RESERVED):
         with pytest.raises(ValueError, match="variables cannot be assigned in memory type"):
-            build_mem_resource(mem_type, LogicSpace())
+            build_mem_resource(mem_type, LogicSpace(), _no_pool)
+
+
+def test_memory_of_a_pool_is_counted_as_it_is_asked_for() -> None:
+    asked: list[tuple[MemType, int]] = []
+
+    def pool(mem_type: MemType, size_bytes: int) -> int:
+        asked.append((mem_type, size_bytes))
+        return 1000 * len(asked)
+
+    resource = build_mem_resource(MemType.RT_MEMORY_HOST, LogicSpace(), pool)
+    placement = resource.place(700, CONFIG)
+    assert placement == Placement(1000, 1000, 700)
+    assert resource.get_var_mem_size() == 0
+    resource.take(placement, is_place_holder=False)
+    resource.take(resource.place(9, CONFIG), is_place_holder=False)
+    assert resource.get_var_mem_size() == 709
+    assert asked == [(MemType.RT_MEMORY_HOST, 700), (MemType.RT_MEMORY_HOST, 9)]
+
+
+def test_what_a_pool_refuses_is_not_counted() -> None:
+    resource = build_mem_resource(MemType.RT_MEMORY_RDMA_HBM, LogicSpace(), _no_pool)
+    with pytest.raises(StateError, match="no pool"):
+        resource.place(1, CONFIG)
+    assert resource.get_var_mem_size() == 0
