@@ -87,10 +87,11 @@ class SequenceComparison:
 
     def _compare_op(self, step: Mapping[str, Json], place: Place, facts: StepFacts) -> None:
         self._mark(place, step, ("op", *OP_INPUT[str(step["op"])]), State.INPUT)
+        self._function = str(step["op"])
         if step["op"] == "host_check":
             if "ok" in step:
                 good = facts["ok"] is step["ok"]
-                self._compare((*place, "ok"), step["ok"], "all bytes equal", facts["ok"], good)
+                self._compare((*place, "ok"), step["ok"], "all bytes equal", facts["ok"], good, "bytes")
             else:
                 self._differ(place, "the file states no ok")
 

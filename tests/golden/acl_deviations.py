@@ -11,8 +11,9 @@ from tests.helpers.shared import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "host_runtime.md"
 COLUMNS = ("deviation", "function", "part", "card", "strict")
-PARTS = ("ret", "figure", "change")
-"""Return code; free memory that the runtime states; change of free memory between two statements."""
+PARTS = ("ret", "figure", "change", "bytes")
+"""Return code; free memory that is stated; its change between two statements; whether a host_check finds its bytes."""
+TRUTH = {"true": True, "false": False}
 FROM_CARD = re.compile(r"card ([+-]) (\d+)")
 
 
@@ -28,19 +29,19 @@ class Deviation:
 
     def covers(self, function: str, part: str, expected: Json, found: Json) -> bool:
         """Return whether a difference is the one of this row."""
-        if (function, part) != (self.function, self.part) or not _number(expected) or not _number(found):
+        if (function, part) != (self.function, self.part):
+            return False
+        if not isinstance(expected, int) or not isinstance(found, int):
             return False
         return _fits(self.card, expected, expected) and _fits(self.strict, found, expected)
-
-
-def _number(value: Json) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _fits(cell: str, value: int, card: int) -> bool:
     """Return whether a number is what a cell says: any, a number, or the card's number with a change."""
     if cell == "any":
         return True
+    if cell in TRUTH:
+        return value is TRUTH[cell]
     if relative := FROM_CARD.fullmatch(cell):
         return value - card == int(relative[1] + relative[2])
     return value == int(cell)
@@ -92,6 +93,6 @@ def _row(page: Path, cells: tuple[str, ...]) -> Deviation:
     if len(cells) != len(COLUMNS) or cells[2] not in PARTS:
         raise ValueError(f"{page}: a row of the table of deviations is not understood: {' | '.join(cells)}")
     for cell in cells[3:]:
-        if not (cell == "any" or cell.isdecimal() or FROM_CARD.fullmatch(cell)):
-            raise ValueError(f"{page}: {cell!r} is neither a number, any, nor card + number")
+        if not (cell in TRUTH or cell == "any" or cell.isdecimal() or FROM_CARD.fullmatch(cell)):
+            raise ValueError(f"{page}: {cell!r} is neither a number, true, false, any, nor card + number")
     return Deviation(*cells)

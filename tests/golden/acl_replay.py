@@ -19,6 +19,8 @@ from tests.golden.acl_headers import constants, interface, names
 from tests.golden.acl_values import Scope, UnknownForm, returned
 from tests.golden.facts import Json
 
+ALL_DEVICES = -1
+
 Emit = Callable[[Sequence[int], Json], None]
 
 
@@ -98,7 +100,7 @@ class Sequencer:
         return {"ret": result, "outs": {name: self._scope.variables[name].found() for name in outs}}
 
     def _control(self, name: str) -> dict[str, Json]:
-        code = self._function(name)()
+        code = self._function(name)(ALL_DEVICES)
         if code:
             raise UnknownForm(f"{name} returned {code}")
         return {}

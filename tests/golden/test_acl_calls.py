@@ -554,13 +554,21 @@ def test_amounts_of_free_memory(strict: Callable[[str, list[Step]], Report]) -> 
     assert "change: expected 0, found -8192" in findings(wrong)
 
 
+def test_bytes_that_differ(strict: Callable[[str, list[Step]], Report]) -> None:
+    copy_back = call("aclrtMemcpy", var("h"), 8, var("p"), 8, "ACL_MEMCPY_DEVICE_TO_HOST")
+    steps = [BUFFER, *FREED[:3], copy_back, CHECK | {"equals": 0, "ok": True}]
+    table = "| freed | aclrtMemcpy | ret | 0 | 507899 |\n| freed | host_check | bytes | {} | {} |\n"
+    assert strict(table.format("true", "false"), steps).accepted == {"freed": 2}
+    assert "all bytes equal: expected true" in findings(strict(table.format("false", "true"), steps))
+
+
 @pytest.mark.parametrize(
     ("table", "wanted"),
     [
         ("", "no table of deviations"),
         ("| freed | aclrtMemset | ret | 0 |\n", "is not understood: freed | aclrtMemset"),
         ("| freed | aclrtMemset | colour | 0 | 1 |\n", "is not understood"),
-        ("| freed | aclrtMemset | ret | none | 1 |\n", "'none' is neither a number, any, nor card"),
+        ("| freed | aclrtMemset | ret | none | 1 |\n", "'none' is neither a number, true, false, any, nor card"),
     ],
 )
 def test_table_that_is_not_understood(strict: Callable[[str, list[Step]], Report], table: str, wanted: str) -> None:
@@ -586,7 +594,8 @@ def test_headers_are_read_whole() -> None:
 
 def test_layouts_are_those_of_the_compiler(tmp_path: Path) -> None:
     ffi = interface()
-    structs = [name for name in ffi.list_types()[0] if ffi.typeof(name).kind in ("struct", "union")]
+    types = {name: ffi.typeof(name) for name in ffi.list_types()[0]}
+    structs = [name for name, ctype in types.items() if ctype.kind in ("struct", "union") and ctype.fields is not None]
     lines = [f'printf("{name} %zu %zu\\n", sizeof({name}), _Alignof({name}));' for name in structs]
     source, program = tmp_path / "layout.c", tmp_path / "layout"
     includes = '#include <stdio.h>\n#include "acl/acl.h"\n#include "hostacl.h"\n'
