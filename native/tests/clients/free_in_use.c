@@ -44,6 +44,7 @@ static void freed_in_time(aclrtStream stream) {
     void *block = NULL;
     unsigned char *back = calloc(1, BYTES);
     CHECK(back);
+    memset(host, 0x6d, BYTES);
     write_gate(0);
     ACL(aclrtMalloc(&block, BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
     ACL(aclrtValueWait(gate, 1, ACL_STREAM_WAIT_VALUE_EQ, stream));
