@@ -130,13 +130,14 @@ typedef struct {
     uint64_t tasks;            /* tasks of all streams that are not through */
     uint64_t events;           /* events */
     uint64_t notifies;         /* notifies */
+    uint64_t data_buffers;     /* of aclCreateDataBuffer */
 } hostacl_live_t;
 
 HOSTACL_API int hostacl_live(hostacl_live_t *out);
 
-/* Writes one line per live object, with the option stacks the calls that made it on the lines below,
- * each after four spaces; at most len bytes with the closing zero. Returns the length of the whole text, as snprintf
- * does. buf may be null when len is 0. */
+/* Writes one line per live object, with the option stacks the calls that made it on the lines below, each after four
+ * spaces; at most len bytes with the closing zero. Returns the length of the whole text, as snprintf does. buf may be
+ * null when len is 0. */
 HOSTACL_API int hostacl_live_report(char *buf, size_t len);
 
 /* Writes "key: value" lines: version, profile, soc_name, address range and whether it is reserved, pool sizes, devices.

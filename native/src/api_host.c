@@ -4,8 +4,10 @@
 #include "device.h"
 #include "entry.h"
 #include "errors.h"
+#include "faults.h"
 #include "host_blocks.h"
 #include "malloc_config.h"
+#include "poison.h"
 #include "stream.h"
 #include "table.h"
 
@@ -20,9 +22,10 @@ static int take_block(void **out, uint64_t size, const struct malloc_wishes *wis
     if (wishes->on_device && wishes->device != context->device->id)
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "cfg names device %lld, current is device %d",
                            (long long)wishes->device, context->device->id);
-    *out = rounded ? host_block_malloc(size) : NULL;
-    if (*out)
-        return ACL_SUCCESS;
+    int fault = rounded ? fault_of_allocation(size) : ACL_SUCCESS;
+    *out = rounded && !fault ? host_block_malloc(size) : NULL;
+    if (*out || fault)
+        return fault;
     if (!rounded)
         return error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "size %llu cannot be rounded up within 64 bits",
                            (unsigned long long)size);
@@ -42,6 +45,8 @@ static int malloc_host(void **out, uint64_t size, const char *name, const aclrtM
     table_lock();
     code = take_block(out, size, &wishes);
     table_unlock();
+    if (!code)
+        poison_new_bytes((uint64_t)(uintptr_t)*out, size);
     return code;
 }
 

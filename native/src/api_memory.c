@@ -15,8 +15,10 @@
 #include "device.h"
 #include "entry.h"
 #include "errors.h"
+#include "faults.h"
 #include "host_blocks.h"
 #include "malloc_config.h"
+#include "poison.h"
 #include "runtime.h"
 #include "stream.h"
 #include "table.h"
@@ -92,12 +94,13 @@ static int take_block(void **out, const struct block_request *request) {
     if (request->cls == PAGE_1G && !config_has_giant_pages(runtime_config()))
         return error_raise(ERROR_DRIVER, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s has no 1 GiB pages here",
                            runtime_config()->soc_name);
-    if (block_malloc(context->device, request, &addr)) {
+    int fault = fault_of_allocation(request->asked);
+    if (!fault && block_malloc(context->device, request, &addr)) {
         *out = (void *)(uintptr_t)addr;
         return ACL_SUCCESS;
     }
     *out = NULL;
-    return device_raise_short(device_at(id), request->cls, request->asked, request->rounded);
+    return fault ? fault : device_raise_short(device_at(id), request->cls, request->asked, request->rounded);
 }
 
 /* Everything after the null and size checks. */
@@ -116,6 +119,8 @@ static int malloc_rounded(const struct malloc_entry *entry, void **out, size_t s
         code = take_block(out, &request);
     }
     table_unlock();
+    if (!code)
+        poison_new_bytes((uint64_t)(uintptr_t)*out, size);
     return code;
 }
 

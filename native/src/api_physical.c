@@ -10,6 +10,7 @@
 #include "mapping.h"
 #include "physical.h"
 #include "physical_property.h"
+#include "poison.h"
 #include "runtime.h"
 #include "table.h"
 
@@ -36,6 +37,7 @@ static int take(struct physical_request *request, aclrtDrvMemHandle *handle) {
     const struct physical *physical = physical_malloc(request);
     if (physical) {
         *handle = physical->handle;
+        poison_new_pages(request->device, &physical->pages);
         return ACL_SUCCESS;
     }
     int code = device_raise_short(request->device, request->cls, request->bytes, request->bytes);
@@ -58,6 +60,9 @@ static int malloc_physical(aclrtDrvMemHandle *handle, size_t size, const aclrtPh
                            runtime_config()->product->driver_v3 ? ACL_ERROR_RT_PARAM_INVALID
                                                                 : ACL_ERROR_RT_DRV_INTERNAL_ERROR,
                            "size %zu is no multiple of %s", size, page_class_name(wishes.cls));
+    int fault = fault_of_allocation(size);
+    if (fault)
+        return fault;
     struct physical_request request = {
         .cls = wishes.cls, .bytes = bytes, .attr = wishes.attr, .location = prop->location};
     code = fault_of_allocation(bytes);

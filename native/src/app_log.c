@@ -18,7 +18,7 @@
 
 #define LINE_BYTES 4096
 
-static struct sink sink = SINK_START;
+static struct sink sink = SINK_START("app_log");
 static atomic_bool on;
 
 bool app_log_to(const char *place, struct complaint *complaint) {

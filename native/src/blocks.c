@@ -14,6 +14,7 @@
 
 #include "access.h"
 #include "device.h"
+#include "poison.h"
 #include "runtime.h"
 #include "share.h"
 #include "stack.h"
@@ -133,6 +134,8 @@ bool block_free(uint64_t addr) {
     if (!block || block->range.start != addr)
         return false;
     if (block->chunk->heap) {
+        block->closing = true;
+        poison_freed_bytes(block->chunk->region.device, addr, block->range.len);
         driver_heap_give(block->chunk, addr, block->range.len);
         forget(block);
     } else {

@@ -202,7 +202,7 @@ static int run_row(const struct access *access, const struct copy *copy, uint64_
     struct access_side sides[2] = {access->sides[0], access->sides[1]};
     sides[0].addr += row * copy->to.pitch;
     sides[1].addr += row * copy->from.pitch;
-    sides[0].len = sides[1].len = copy->width;
+    sides[0].len = sides[1].len = bytes;
     walk_start(&to, &sides[0], ACCESS_WRITES);
     walk_start(&from, &sides[1], ACCESS_READS);
     refill(&from);

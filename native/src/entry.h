@@ -45,22 +45,10 @@ void entry_reset(void);
 
 #define ENTER_IS_TRACED (__builtin_expect(atomic_load_explicit(&trace_on, memory_order_relaxed), 0) && trace_take())
 
-/* For functions whose ENTER does not name its parameters yet: they are not traced. */
-#define ENTER_CHOOSE(empty, chosen, ...) chosen
-#define ENTER_HAS_NO_PARAMETERS(name)                                                                                  \
-    (__builtin_types_compatible_p(__typeof__(name), int(void)) ||                                                      \
-     __builtin_types_compatible_p(__typeof__(name), const char *(void)))
-#define ENTER_CALL_ALONE(name, ...) (__builtin_choose_expr(ENTER_HAS_NO_PARAMETERS(name), name, entry_not_called)())
-#define ENTER_CALL_WITH(name, ...) name(__VA_ARGS__)
-#define ENTER_CALL(name, ...)                                                                                          \
-    ENTER_CHOOSE(__VA_OPT__(, ) ENTER_CALL_WITH, ENTER_CALL_ALONE, )(name __VA_OPT__(, ) __VA_ARGS__)
-#define ENTER_CAN_TRACE(name, ...) ENTER_CHOOSE(__VA_OPT__(, ) true, ENTER_HAS_NO_PARAMETERS(name), )
-int entry_not_called(void);
-
 /* A traced call runs the function again from inside itself, between the two halves of its trace. */
 #define ENTER_HOOK(otherwise, name, arguments, ...)                                                                    \
     do {                                                                                                               \
-        if (ENTER_CAN_TRACE(name, __VA_ARGS__) && ENTER_IS_TRACED) {                                                   \
+        if (ENTER_IS_TRACED) {                                                                                         \
             const struct trace_value enter_values[] = {TRACE_VALUES(__VA_ARGS__)};                                     \
             struct trace_call enter_call = {.function = #name,                                                         \
                                             .names = arguments,                                                        \
@@ -68,7 +56,7 @@ int entry_not_called(void);
                                             .count = sizeof(enter_values) / sizeof(struct trace_value)};               \
             trace_begin(&enter_call);                                                                                  \
             trace_mark();                                                                                              \
-            __typeof__(ENTER_CALL(name, __VA_ARGS__)) enter_result = ENTER_CALL(name, __VA_ARGS__);                    \
+            __typeof__(name(__VA_ARGS__)) enter_result = name(__VA_ARGS__);                                            \
             trace_end(&enter_call, TRACE_VALUE(enter_result));                                                         \
             return enter_result;                                                                                       \
         }                                                                                                              \

@@ -37,6 +37,10 @@ void error_set_function(const char *name) {
     function = name;
 }
 
+const char *error_function(void) {
+    return function;
+}
+
 static struct message_list *open_list(void) {
     if (!atomic_load(&shared_mode))
         return &own_list;

@@ -27,6 +27,9 @@ const char *error_code_name(int code);
 /* Says which exported function runs on this thread; messages begin with it. */
 void error_set_function(const char *name);
 
+/* The exported function that runs on this thread, or ran last. */
+const char *error_function(void);
+
 /* Records a refusal with its message and returns code. */
 __attribute__((format(printf, 3, 4))) int error_raise(enum error_kind kind, int code, const char *format, ...);
 

@@ -6,7 +6,15 @@
 
 struct stack;
 
-enum handle_kind { HANDLE_NONE, HANDLE_CONTEXT, HANDLE_PHYSICAL, HANDLE_STREAM, HANDLE_EVENT, HANDLE_NOTIFY };
+enum handle_kind {
+    HANDLE_NONE,
+    HANDLE_CONTEXT,
+    HANDLE_PHYSICAL,
+    HANDLE_STREAM,
+    HANDLE_EVENT,
+    HANDLE_NOTIFY,
+    HANDLE_DATA_BUFFER
+};
 
 /* A new handle for the object; null when the table cannot grow. */
 void *handle_new(enum handle_kind kind, void *object);

@@ -9,6 +9,7 @@
 #include "acl/acl_base.h"
 #include "blocks.h"
 #include "context.h"
+#include "data_buffer.h"
 #include "device.h"
 #include "event.h"
 #include "handles.h"
@@ -90,6 +91,7 @@ int hostacl_live(hostacl_live_t *out) {
     out->imports = imports_count();
     out->registered = host_register_count();
     out->registered_bytes = host_register_bytes();
+    out->data_buffers = data_buffers_count();
     out->device_count = runtime_config()->devices;
     for (uint32_t id = 0; id < out->device_count; id++) {
         describe_device(device_at((int32_t)id), &out->devices[id]);
@@ -102,9 +104,13 @@ int hostacl_live(hostacl_live_t *out) {
 #define FRAME_MARK '\1'
 #define FRAME_BYTES 256
 
-/* Lines that stand for the calls of a stack; name_frames turns them into names when the lock is free. */
+/* The function that made an object, and a line for each call that led to it; name_frames turns these into names when
+ * the lock is free. Nothing where there is no stack. */
 static void add_stack(struct text *text, const struct stack *stack) {
     void *const *frames;
+    if (!stack)
+        return;
+    add(text, "    %s\n", stack_function(stack));
     size_t count = stack_frames(stack, &frames);
     for (size_t i = 0; i < count; i++)
         add(text, "%c%p\n", FRAME_MARK, frames[i]);
@@ -133,6 +139,7 @@ static void list_virtual_memory(struct text *text) {
         add(text, "handle %p: %llu bytes in %s pages, %s %u, %u references\n", physical->handle,
             number(physical->pages.bytes), page_class_name(physical->pages.cls),
             physical->device == host_memory() ? "host, node" : "device", physical->location.id, physical->references);
+        add_stack(text, handle_stack(physical->handle));
         for (const struct mapping *mapping = physical->mappings; mapping; mapping = mapping->next)
             add(text, "mapping 0x%llx: %llu bytes of handle %p\n", number(mapping->region.range.start),
                 number(mapping->region.range.len), physical->handle);
@@ -147,6 +154,15 @@ static void list_foreign(struct text *text) {
     for (const struct ipc_block *block = ipc_blocks_first(); block; block = block->next)
         add(text, "imported block 0x%llx: %llu bytes, device %d\n", number(block->region.range.start),
             number(block->region.range.len), block->region.device->id);
+}
+
+static void list_data_buffers(struct text *text) {
+    size_t position = 0;
+    void *handle;
+    for (const struct data_buffer *buffer; (buffer = data_buffers_next(&position, &handle));) {
+        add(text, "data buffer %p: %zu bytes at %p\n", handle, buffer->size, buffer->data);
+        add_stack(text, handle_stack(handle));
+    }
 }
 
 static void list_contexts(struct text *text) {
@@ -200,6 +216,7 @@ static void list_everything(struct text *text) {
     list_blocks(text);
     list_virtual_memory(text);
     list_foreign(text);
+    list_data_buffers(text);
     list_contexts(text);
     list_streams(text);
     list_marks(text);
@@ -219,38 +236,15 @@ static char *collect(void) {
     return text.buf;
 }
 
-/* Names the frames of one stack; those inside the library are left out but for the exported function. Returns the rest
- * of the raw text. */
-static const char *name_stack(struct text *text, const char *raw) {
-    char frame[FRAME_BYTES], exported[FRAME_BYTES] = "";
-    bool inside = true;
-    for (; *raw == FRAME_MARK; raw += strcspn(raw, "\n") + 1) {
-        void *address = NULL;
-        sscanf(raw + 1, "%p", &address);
-        bool ours = stack_describe(address, frame, sizeof(frame));
-        if (inside && ours) {
-            memcpy(exported, frame, sizeof(frame));
-            continue;
-        }
-        if (inside && exported[0])
-            add(text, "    %s\n", exported);
-        inside = false;
-        add(text, "    %s\n", frame);
-    }
-    if (inside && exported[0])
-        add(text, "    %s\n", exported);
-    return raw;
-}
-
+/* The list with the frames named; those inside the library are left out. */
 static void name_frames(struct text *text, const char *raw) {
-    while (*raw) {
-        size_t len = strcspn(raw, "\n") + 1;
-        if (*raw == FRAME_MARK) {
-            raw = name_stack(text, raw);
-        } else {
-            add(text, "%.*s", (int)len, raw);
-            raw += len;
-        }
+    char frame[FRAME_BYTES];
+    for (; *raw; raw += strcspn(raw, "\n") + 1) {
+        void *address = NULL;
+        if (*raw != FRAME_MARK)
+            add(text, "%.*s\n", (int)strcspn(raw, "\n"), raw);
+        else if (sscanf(raw + 1, "%p", &address) == 1 && stack_describe(address, frame, sizeof(frame)))
+            add(text, "    %s\n", frame);
     }
 }
 

@@ -17,6 +17,7 @@
 #include "acl/acl_base.h"
 #include "app_log.h"
 #include "context.h"
+#include "data_buffer.h"
 #include "device.h"
 #include "errors.h"
 #include "event.h"
@@ -29,6 +30,7 @@
 #include "leaks.h"
 #include "pagetable.h"
 #include "physical.h"
+#include "poison.h"
 #include "reserve.h"
 #include "stack.h"
 #include "stream_state.h"
@@ -48,6 +50,7 @@ static atomic_bool blocked;              /* bad_environment holds a text */
 static bool apply(const struct config *next, struct complaint *complaint) {
     if (!trace_to(next->trace, complaint) || !app_log_to(next->app_log, complaint))
         return false;
+    poison_apply(next);
     if (next->stacks)
         stack_prepare();
     if (next->leaks != LEAKS_IGNORED)
@@ -123,6 +126,7 @@ static void end_all(void) {
     physicals_drop_device(host_memory());
     host_memory_close_if_idle();
     reservations_drop_all();
+    data_buffers_drop_all();
     pagetable_close();
 }
 

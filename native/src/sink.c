@@ -42,7 +42,8 @@ bool sink_open(struct sink *sink, const char *place, struct complaint *complaint
     bool same = !strcmp(sink->place, place);
     bool good = same || descriptor(place, &fd, &owned);
     if (!good) {
-        snprintf(complaint->text, sizeof(complaint->text), "%.150s cannot be opened: %s", place, strerror(errno));
+        snprintf(complaint->text, sizeof(complaint->text), "%s: %.150s cannot be opened: %s", sink->key, place,
+                 strerror(errno));
     } else if (!same) {
         if (sink->owned)
             close(sink->fd);
@@ -55,7 +56,7 @@ bool sink_open(struct sink *sink, const char *place, struct complaint *complaint
 }
 
 static void give_up(struct sink *sink) {
-    fprintf(stderr, "hostacl: %.150s takes no more lines: %s\n", sink->place, strerror(errno));
+    fprintf(stderr, "hostacl: %s: %.150s takes no more lines: %s\n", sink->key, sink->place, strerror(errno));
     if (sink->owned)
         close(sink->fd);
     sink->fd = -1;

@@ -11,13 +11,14 @@ struct complaint;
 #define SINK_PLACE_BYTES 256
 
 struct sink {
+    const char *key;              /* option that says where it goes */
     pthread_mutex_t mutex;        /* guards the rest; one line at a time */
     int fd;                       /* -1: off */
     bool owned;                   /* opened here */
     char place[SINK_PLACE_BYTES]; /* as sink_open was told; "" at the start */
 };
 
-#define SINK_START {.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1}
+#define SINK_START(option) {.key = option, .mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1}
 
 /* Points the sink at off, stderr, fd:N or the end of the file of a path. The place it has already is kept as it is.
  * False with a complaint when it cannot be opened; then nothing changes. */

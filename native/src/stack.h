@@ -2,6 +2,7 @@
 #ifndef HOSTACL_STACK_H
 #define HOSTACL_STACK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct stack;
@@ -15,12 +16,15 @@ struct stack *stack_take(void);
 
 void stack_free(struct stack *stack);
 
-/* Return addresses, the innermost first; null counts as a stack without any. */
+/* Exported function that made the object. */
+const char *stack_function(const struct stack *stack);
+
+/* Return addresses, the innermost first. */
 size_t stack_frames(const struct stack *stack, void *const **frames);
 
-/* Writes "function+0x1a (file)" for a return address, or "file+0x2b3c" where no symbol is known. Needs no lock and must
- * not be called with the table lock held: the dynamic loader takes its own. Whether the address is inside this library
- * is returned. */
-int stack_describe(void *frame, char *text, size_t len);
+/* Writes "function+0x1a (file)" for a return address, or "file+0x2b3c" where no symbol is known. False when the address
+ * is inside this library; nothing is written then. Must not be called with the table lock held: the dynamic loader
+ * takes a lock of its own. */
+bool stack_describe(void *frame, char *text, size_t len);
 
 #endif

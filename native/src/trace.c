@@ -61,7 +61,7 @@ struct line {
 };
 
 atomic_bool trace_on = true;
-static struct sink sink = SINK_START;
+static struct sink sink = SINK_START("trace");
 static _Thread_local bool inside;
 static _Thread_local pid_t thread_id;
 

@@ -1,31 +1,10 @@
 /* Options from the environment: the test starts itself with variables set and looks at code and stderr. */
-#include <sys/wait.h>
-#include <unistd.h>
+#include "self.h"
 
-#include "check.h"
-
-/* Starts this program with one variable and a mode; the text of its stderr goes to err. Returns its exit code. */
+/* Runs this program with one variable. */
 static int run_with(const char *variable, const char *mode, char *err, size_t room) {
-    int ends[2], status = 0;
-    size_t used = 0;
-    if (pipe(ends))
-        return -1;
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-        char *const argv[] = {"test_environment", (char *)mode, NULL};
-        char *const envp[] = {(char *)variable, NULL};
-        dup2(ends[1], 2);
-        execve("/proc/self/exe", argv, envp);
-        _exit(99);
-    }
-    close(ends[1]);
-    for (ssize_t got; (got = read(ends[0], err + used, room - 1 - used)) > 0;)
-        used += (size_t)got;
-    err[used] = 0;
-    close(ends[0]);
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    char *const variables[] = {(char *)variable, NULL};
+    return run_self(variables, mode, err, room);
 }
 
 /* In the child: every kind of call fails cleanly, a good environment after that heals. */
@@ -71,6 +50,38 @@ static int any_child(void) {
     return aclrtSetDevice(0) ? 42 : 0;
 }
 
+/* In the child: the planned faults happen, and again after a reset. */
+static int faults_child(void) {
+    static char bytes[64];
+    uint32_t count = 0;
+    void *block = NULL;
+    for (int round = 0; round < 2; round++) {
+        OK(aclrtSetDevice(0));
+        OK(aclrtGetDeviceCount(&count));
+        CHECK_EQ(aclrtGetDeviceCount(&count), 507000);
+        OK(aclrtGetDeviceCount(&count));
+        CHECK_EQ(aclrtSetDevice(0), 107001);
+        CHECK_EQ(aclrtMalloc(&block, 65537, ACL_MEM_MALLOC_HUGE_FIRST), 207005);
+        OK(aclrtMalloc(&block, 65536, ACL_MEM_MALLOC_HUGE_FIRST));
+        OK(aclrtMemcpy(block, 64, bytes, 64, ACL_MEMCPY_HOST_TO_DEVICE));
+        CHECK_EQ(aclrtMemcpy(block, 64, bytes, 64, ACL_MEMCPY_HOST_TO_DEVICE), 507899);
+        OK(aclrtFree(block));
+        OK(hostacl_reset());
+    }
+    OK(aclrtSetDevice(0));
+    CHECK_EQ(aclrtMalloc(&block, 65537, ACL_MEM_MALLOC_HUGE_FIRST), 207005);
+    return check_done();
+}
+
+static void check_faults(void) {
+    char err[1024];
+    char *const variables[] = {"HOSTACL_FAIL=aclrtGetDeviceCount:2:507000,aclrtSetDevice:2:107001",
+                               "HOSTACL_FAIL_ABOVE=64K:207005", "HOSTACL_SHORT_COPY=2:0x20:507899",
+                               "HOSTACL_DELAY=aclrtFree:10,aclrtSetDevice:1", NULL};
+    CHECK_EQ(run_self(variables, "faults", err, sizeof(err)), 0);
+    CHECK_EQ(err[0], 0);
+}
+
 static void check_bad(const char *variable, const char *says) {
     char err[1024];
     if (!CHECK_EQ(run_with(variable, "any", err, sizeof(err)), 42) || !CHECK(strstr(err, says)))
@@ -83,6 +94,8 @@ int main(int argc, char **argv) {
         return blocked_child();
     if (argc > 1 && !strcmp(argv[1], "good"))
         return good_child();
+    if (argc > 1 && !strcmp(argv[1], "faults"))
+        return faults_child();
     if (argc > 1)
         return any_child();
     CHECK_EQ(run_with("HOSTACL_DEVICES=0", "blocked", err, sizeof(err)), 0);
@@ -97,6 +110,34 @@ int main(int argc, char **argv) {
     check_bad("HOSTACL_PROFILE=loose", "HOSTACL_PROFILE");
     check_bad("HOSTACL_FIRST_ADDRESS=nowhere", "HOSTACL_FIRST_ADDRESS");
     check_bad("HOSTACL_DEVICES=", "HOSTACL_DEVICES");
+    check_bad("HOSTACL_VIRTUAL_MEMORY=1", "HOSTACL_VIRTUAL_MEMORY");
+    check_bad("HOSTACL_POISON=300", "HOSTACL_POISON");
+    check_bad("HOSTACL_POISON_FREE=x", "HOSTACL_POISON_FREE");
+    check_bad("HOSTACL_STACKS=1", "HOSTACL_STACKS");
+    check_bad("HOSTACL_LEAKS=on", "HOSTACL_LEAKS");
+    check_bad("HOSTACL_TRACE=/nowhere/at/all", "hostacl: trace: /nowhere/at/all cannot be opened");
+    check_bad("HOSTACL_TRACE=", "HOSTACL_TRACE");
+    check_bad("HOSTACL_APP_LOG=fd:9999", "hostacl: app_log: fd:9999 cannot be opened");
+    check_bad("HOSTACL_FAIL=", "HOSTACL_FAIL: \"\" is not FUNCTION:NTH:CODE");
+    check_bad("HOSTACL_FAIL=aclrtNothing:1:507000", "HOSTACL_FAIL");
+    check_bad("HOSTACL_FAIL=aclrtFree:0:507000", "HOSTACL_FAIL");
+    check_bad("HOSTACL_FAIL=aclrtFree:1:0", "HOSTACL_FAIL");
+    check_bad("HOSTACL_FAIL=aclrtFree:1", "HOSTACL_FAIL");
+    check_bad("HOSTACL_FAIL=aclrtFree:1:507000:2", "HOSTACL_FAIL");
+    check_bad("HOSTACL_FAIL=aclrtFree:1:507000,,", "HOSTACL_FAIL");
+    check_bad("HOSTACL_FAIL=aclrtFree:1:507000,aclrtFree:2:507000", "one for each function");
+    check_bad("HOSTACL_FAIL=aclrtFreeFreeFreeFreeFreeFreeFreeFreeFreeFreeFreeFreeFreeFreeFree:1:1", "HOSTACL_FAIL");
+    check_bad("HOSTACL_DELAY=aclrtFree", "HOSTACL_DELAY: \"aclrtFree\" is not FUNCTION:MICROSECONDS");
+    check_bad("HOSTACL_DELAY=aclrtFree:x", "HOSTACL_DELAY");
+    check_bad("HOSTACL_DELAY=Free:1", "HOSTACL_DELAY");
+    check_bad("HOSTACL_FAIL_ABOVE=much", "HOSTACL_FAIL_ABOVE: \"much\" is not BYTES or BYTES:CODE");
+    check_bad("HOSTACL_FAIL_ABOVE=1G:0", "HOSTACL_FAIL_ABOVE");
+    check_bad("HOSTACL_FAIL_ABOVE=1G,2G", "HOSTACL_FAIL_ABOVE");
+    check_bad("HOSTACL_FAIL_ABOVE=1G:1:1", "HOSTACL_FAIL_ABOVE");
+    check_bad("HOSTACL_SHORT_COPY=1:2", "HOSTACL_SHORT_COPY: \"1:2\" is not NTH:BYTES:CODE");
+    check_bad("HOSTACL_SHORT_COPY=0:2:3", "HOSTACL_SHORT_COPY");
+    check_bad("HOSTACL_SHORT_COPY=1:2:3,1:2:3", "HOSTACL_SHORT_COPY");
+    check_faults();
     CHECK_EQ(run_with("HOSTACL_OTHER=1", "any", err, sizeof(err)), 0);
     CHECK_EQ(run_with("HOSTACL_PROFILE=card", "any", err, sizeof(err)), 0);
     CHECK_EQ(run_with("HOSTACL_PAGES_1G=none", "any", err, sizeof(err)), 0);
