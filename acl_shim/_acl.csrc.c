@@ -7,7 +7,7 @@
  *
  * To add an ACL function F: 1. its name in ACL_FUNCTIONS below; 2. its wrapper acl_F below; 3. the prototype of acl_F
  * in _acl.cdef.h; 4. a method F in one of the protocols that api.py puts together. A function that Python scripts call
- * under its pyACL name has a row in pyacl/calls.py besides. */
+ * under its pyACL name has a row in pyacl/acl/_calls.py besides. */
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -6,7 +6,10 @@ ContextHandle = NewType("ContextHandle", int)
 """An `aclrtContext` as a number."""
 
 StreamHandle = NewType("StreamHandle", int)
-"""An `aclrtStream` as a number; 0 is the default stream of the current context."""
+"""An `aclrtStream` as a number."""
+
+DEFAULT_STREAM = StreamHandle(0)
+"""Stands for the default stream of the current context."""
 
 EventHandle = NewType("EventHandle", int)
 """An `aclrtEvent` as a number."""

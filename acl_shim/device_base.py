@@ -2,7 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from acl_shim.api_types import DEFAULT_STREAM
 from acl_shim.lease import CurrentDevice
+from acl_shim.stream_codes import StreamStatus
+from acl_shim.table import new_cell
 
 if TYPE_CHECKING:
     from acl_shim.runtime import Runtime
@@ -41,6 +44,22 @@ class DeviceBase:
             The runtime refuses. After failure the device is in use still.
         """
         self._current.reset()
+
+    def idle(self) -> bool:
+        """Return whether the default stream has nothing left to do, so that a reset does not wait.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses.
+        """
+        if self._current.held is None or not self._runtime.supports("aclrtStreamQuery"):
+            return True
+        status = new_cell("int *")
+        self._enter()
+        code = self._runtime.api.aclrtStreamQuery(DEFAULT_STREAM, status)
+        self._runtime.check(code, "aclrtStreamQuery", {"device_id": self._id})
+        return status[0] == StreamStatus.ACL_STREAM_STATUS_COMPLETE
 
     def forget(self) -> None:
         """End the hold on the device without a call, for a runtime that has dropped it by itself."""

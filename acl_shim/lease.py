@@ -55,6 +55,7 @@ class Lease:
         self.host_alive = host_alive
         for queued in tuple(self.queues):
             queued.end()
+            queued.log_errors()
         for lease in tuple(self._inner):
             lease.end(host_alive=host_alive)
 

@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from acl_shim.api_types import MemPoolHandle
+from acl_shim.api_types import DEFAULT_STREAM, MemPoolHandle
 from acl_shim.device_memory import DeviceMemory
 from acl_shim.errors import Argument
 from acl_shim.lease import Lease
 from acl_shim.memory_codes import MemPoolAttr
 from acl_shim.owner import Owner, SizedOwner
+from acl_shim.stream import Stream
 from acl_shim.table import address_of, new_array, new_cell
 
 if TYPE_CHECKING:
@@ -148,7 +149,9 @@ class PoolBlock(SizedOwner, DeviceMemory):
         super().__init__(pool.device, lease, addr, size_bytes)
 
     def _give_back(self, handle: int) -> None:
-        runtime, stream, _ = self._stream.enter_stream()
-        code = runtime.api.aclrtMemPoolFreeAsync(handle, stream)
+        runtime, stream = self._device.runtime, self._stream
+        closed = isinstance(stream, Stream) and stream.closed  # then its tasks are through: any stream serves
+        with stream.scope.current():
+            code = runtime.api.aclrtMemPoolFreeAsync(handle, DEFAULT_STREAM if closed else stream.handle)
         if code:
             raise runtime.error(code, "aclrtMemPoolFreeAsync", {"addr": handle, "size_bytes": self._size_bytes})

@@ -4,6 +4,7 @@ Host memory is dropped once the stream has passed it. A Python function runs on 
 is kept here until somebody waits for the stream.
 """
 
+import logging
 import os
 import threading
 from collections import deque
@@ -17,6 +18,8 @@ HOST_FUNCTION: int = lib.acl_host_function()
 """Address of the C function that calls the Python function of a key."""
 
 _MANY = 64  # kept objects from which on a stream is asked whether it has passed them
+
+_log = logging.getLogger("acl_shim")
 
 _planned: dict[int, tuple["Queued", Callable[[], object]]] = {}
 _new_key = count(1).__next__
@@ -89,6 +92,13 @@ class Queued:
         self.passed(self._number)
         for key in tuple(self._keys):
             self.cancel(key)
+
+    def log_errors(self) -> None:
+        """Log what functions raised and nobody waited for."""
+        while self._errors and os.getpid() == self._process_id:
+            _log.error(
+                "a Python function on a stream raised, and nobody waited for it", exc_info=self._errors.popleft()
+            )
 
     def raise_errors(self) -> None:
         """Raise what functions raised since the last time.

@@ -257,7 +257,8 @@ class Runtime:
                 return
             for device in self._devices.values():
                 try:
-                    device.reset()
+                    if device.idle():
+                        device.reset()
                 except (AclError, StateError) as error:
                     _log.debug("left to the end of the process: %s", error)
             self._end("the process ends")

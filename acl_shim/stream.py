@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from acl_shim.api_types import StreamHandle
+from acl_shim.api_types import DEFAULT_STREAM, StreamHandle
 from acl_shim.lease import Lease
 from acl_shim.owner import Owner
 from acl_shim.queued import Queued
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from acl_shim.device import Device
     from acl_shim.runtime import Runtime
     from acl_shim.stream_scope import StreamScope
-
-_DEFAULT = StreamHandle(0)
 
 
 class Stream(Owner, StreamTasks):
@@ -176,17 +174,12 @@ class DefaultStream(StreamTasks):
     def enter_stream(self) -> tuple["Runtime", StreamHandle, Queued]:
         """Make the stream's context current; return runtime, handle, and what is queued."""
         lease = self._scope.enter()
-        return self._scope.stream_device().runtime, _DEFAULT, lease.queued
-
-    @property
-    def device(self) -> "Device":
-        """Device the stream belongs to."""
-        return self._scope.stream_device()
+        return self._scope.stream_device().runtime, DEFAULT_STREAM, lease.queued
 
     @property
     def handle(self) -> StreamHandle:
         """0, which stands for the default stream of the current context."""
-        return _DEFAULT
+        return DEFAULT_STREAM
 
     def __repr__(self) -> str:
         return f"<DefaultStream of {self._scope!r}>"

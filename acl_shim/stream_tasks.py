@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from acl_shim.device import Device
     from acl_shim.event import Event
     from acl_shim.runtime import Runtime
+    from acl_shim.stream_scope import StreamScope
 
 _HOST_TO_DEVICE = MemcpyKind.ACL_MEMCPY_HOST_TO_DEVICE
 _DEVICE_TO_HOST = MemcpyKind.ACL_MEMCPY_DEVICE_TO_HOST
@@ -39,9 +40,21 @@ class StreamTasks:
 
     __slots__ = ()
 
+    _scope: "StreamScope"
+
     @property
     def device(self) -> "Device":
         """Device the stream belongs to."""
+        return self._scope.stream_device()
+
+    @property
+    def scope(self) -> "StreamScope":
+        """Device or context the stream runs in."""
+        return self._scope
+
+    @property
+    def handle(self) -> StreamHandle:
+        """The `aclrtStream` as a number; 0 for a default stream."""
         raise NotImplementedError
 
     def enter_stream(self) -> tuple["Runtime", StreamHandle, Queued]:
@@ -55,7 +68,11 @@ class StreamTasks:
     def _keep(self, queued: Queued, *things: object) -> None:
         """Keep what a queued task uses; ask the stream what it has passed when much has gathered."""
         if queued.keep(things):
-            self.query()
+            runtime, handle, _ = self.enter_stream()
+            status, mark = new_cell("int *"), queued.mark()
+            code = runtime.api.aclrtStreamQuery(handle, status)  # a failure is told to who synchronises
+            if code == 0 and status[0] == StreamStatus.ACL_STREAM_STATUS_COMPLETE:
+                queued.passed(mark)
 
     def synchronize(self, timeout_s: float | None = None) -> None:
         """Wait until every task queued so far is done.

@@ -184,7 +184,7 @@ def test_python_of_the_environment_finds_the_host_runtime() -> None:
     code = "import acl_shim; runtime = acl_shim.open_runtime(); print(runtime.backend, runtime.device_count())"
     assert output("--devices", "4", "python", "-c", code) == "host 4"
     code = "import sys; print(sys.path[1])"
-    assert output("python", "-c", code, PYTHONPATH="/elsewhere") == f"{REPOSITORY}/scripts/python"
+    assert output("python", "-c", code, PYTHONPATH="/elsewhere") == f"{REPOSITORY}/acl_shim/pyacl"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,84 @@
+"""Functions in pyACL's manner, made from the table of calls when they are looked up."""
+
+from collections.abc import Callable
+
+from acl_shim.loader import open_runtime
+from acl_shim.runtime import Runtime
+
+from ._calls import BY_MODULE, Row
+from ._kinds import Call
+
+Function = Callable[..., object]
+"""A function in pyACL's manner: out values first, the code last; the bare code where there are none."""
+
+
+_opened: Runtime | None = None
+
+
+def runtime() -> Runtime:
+    """Return the runtime of the backend that ``GEVAR_ACL`` names, opened where it is not."""
+    global _opened
+    if _opened is None or _opened.closed:
+        _opened = open_runtime()
+    return _opened
+
+
+def _signature(row: Row) -> str:
+    return f"{row.name}({', '.join(name for kind in row.kinds for name in kind.takes)})"
+
+
+def make_function(row: Row) -> Function:
+    """Return the function of a row; it calls whatever backend is open then."""
+    takes = sum(len(kind.takes) for kind in row.kinds)
+
+    def function(*given: object) -> object:
+        if not takes - len(row.defaults) <= len(given) <= takes:
+            raise TypeError(f"{_signature(row)} takes {takes} arguments, not {len(given)}")
+        call = Call((*given, *row.defaults[len(row.defaults) - (takes - len(given)) :]))
+        for kind in row.kinds:
+            kind.add(call)
+        if call.refusal is None:
+            code = getattr(runtime().api, row.c_name)(*call.arguments)
+        else:
+            code = call.refusal
+        for finish in call.finish:
+            finish(code)
+        return (*(output() for output in call.outputs), code) if call.outputs else code
+
+    function.__name__ = row.name
+    function.__qualname__ = f"{row.module}.{row.name}"
+    function.__doc__ = f"{_signature(row)}: `{row.c_name}` in pyACL's manner."
+    return function
+
+
+class Face:
+    """The functions of one module, those that the open library has.
+
+    Thread safety: any thread may use it.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._rows = BY_MODULE[module]
+        self._made: dict[str, Function] = {}
+
+    def names(self) -> list[str]:
+        """Return the names of the functions that the library has."""
+        return [name for name, row in self._rows.items() if runtime().supports(row.c_name)]
+
+    def function(self, name: str) -> Function:
+        """Return a function by its name.
+
+        Raises
+        ------
+        AttributeError
+            There is no such function, or the library lacks it.
+        """
+        if name in self._made:
+            return self._made[name]
+        row = self._rows.get(name)
+        if row is None:
+            raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
+        if not runtime().supports(row.c_name):
+            raise AttributeError(f"{self._module}.{name} is not there: {runtime().path} has no {row.c_name}")
+        return self._made.setdefault(name, make_function(row))

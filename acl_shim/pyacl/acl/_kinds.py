@@ -1,0 +1,391 @@
+"""Kinds of parameters: what a Python argument becomes in C, and what a C out value becomes in Python.
+
+A kind adds the C arguments of one or more C parameters to a call. It takes as many Python arguments as it says and may
+add out values, read after the call.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from operator import index
+from typing import TypeVar, cast
+
+from acl_shim._acl import ffi, lib
+from acl_shim.queued import HOST_FUNCTION, Queued
+
+_log = logging.getLogger("acl_shim")
+
+T = TypeVar("T")
+
+Output = object
+"""What a function returns beside its code: ints, texts, bytes, dicts."""
+
+_MASK = (1 << 64) - 1
+_KEY_LIMIT = 1024  # pyACL's own buffer for keys of text
+_FABRIC = 2  # ACL_MEM_SHARE_HANDLE_TYPE_FABRIC
+
+
+class Call:
+    """One call in the making.
+
+    Attributes
+    ----------
+    arguments
+        C arguments so far.
+    outputs
+        Functions that read the out values after the call.
+    finish
+        Functions to run with the code after the call.
+    refusal
+        A code to return without the call; None for none.
+    """
+
+    __slots__ = ("_given", "_kept", "arguments", "finish", "outputs", "refusal")
+
+    def __init__(self, given: Sequence[object]) -> None:
+        self._given = iter(given)
+        self._kept: list[object] = []
+        self.arguments: list[object] = []
+        self.outputs: list[Callable[[], Output]] = []
+        self.finish: list[Callable[[int], None]] = []
+        self.refusal: int | None = None
+
+    def next(self) -> object:
+        """Return the next Python argument."""
+        return next(self._given)
+
+    def keep(self, thing: T) -> T:
+        """Keep a C value alive for the call, and return it."""
+        self._kept.append(thing)
+        return thing
+
+
+def number(value: object, name: str) -> int:
+    """Return an int, or raise `TypeError` that names the parameter."""
+    try:
+        return index(cast("int", value))
+    except TypeError:
+        raise TypeError(f"{name} is an int, not {type(value).__name__}") from None
+
+
+def mapping(value: object, name: str, keys: Sequence[str] = ()) -> Mapping[str, object]:
+    """Return a dict, or raise `TypeError` that names the parameter or the missing key."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is a dict, not {type(value).__name__}")
+    for key in keys:
+        if key not in value:
+            raise TypeError(f"{name} lacks the key {key!r}: give {', '.join(keys)}")
+    return value
+
+
+def sequence(value: object, name: str) -> Sequence[object]:
+    """Return a list or tuple, or raise `TypeError` that names the parameter."""
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{name} is a list, not {type(value).__name__}")
+    return value
+
+
+class Kind:
+    """One kind of parameter.
+
+    Attributes
+    ----------
+    takes
+        Names of the Python arguments it takes.
+    """
+
+    takes: tuple[str, ...] = ()
+
+    def add(self, call: Call) -> None:
+        """Add the C arguments to a call."""
+        raise NotImplementedError
+
+
+class Word(Kind):
+    """An unsigned 64-bit number: a pointer, a handle, a size; larger and negative numbers are cut to 64 bits."""
+
+    def __init__(self, name: str) -> None:
+        self.takes = (name,)
+
+    def add(self, call: Call) -> None:
+        """Add one number."""
+        call.arguments.append(number(call.next(), self.takes[0]) & _MASK)
+
+
+class Int(Kind):
+    """A number of at most 32 bits; one that does not fit raises `OverflowError`."""
+
+    def __init__(self, name: str) -> None:
+        self.takes = (name,)
+
+    def add(self, call: Call) -> None:
+        """Add one number."""
+        call.arguments.append(number(call.next(), self.takes[0]))
+
+
+class Fixed(Kind):
+    """A C argument that Python does not give."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def add(self, call: Call) -> None:
+        """Add the value."""
+        call.arguments.append(self._value)
+
+
+class Text(Kind):
+    """A string of C; None for null."""
+
+    def __init__(self, name: str) -> None:
+        self.takes = (name,)
+
+    def add(self, call: Call) -> None:
+        """Add one string."""
+        text = call.next()
+        if text is None:
+            call.arguments.append(ffi.NULL)
+        elif isinstance(text, str):
+            call.arguments.append(text.encode())
+        else:
+            raise TypeError(f"{self.takes[0]} is a str, not {type(text).__name__}")
+
+
+class Out(Kind):
+    """One number that the call writes."""
+
+    def __init__(self, c_type: str) -> None:
+        self._c_type = c_type
+
+    def add(self, call: Call) -> None:
+        """Add a cell."""
+        cell = call.keep(ffi.new(self._c_type))
+        call.arguments.append(cell)
+        call.outputs.append(lambda: cell[0])
+
+
+class OutStruct(Kind):
+    """One struct that the call writes; a dict."""
+
+    def __init__(self, c_type: str, names: Mapping[str, str] | None = None) -> None:
+        self._c_type = c_type
+        self._names = names or {}
+
+    def add(self, call: Call) -> None:
+        """Add a zeroed struct."""
+        struct = call.keep(ffi.new(f"{self._c_type} *"))
+        call.arguments.append(struct)
+        call.outputs.append(lambda: as_dict(struct, self._names))
+
+
+class InStruct(Kind):
+    """One struct that the call reads, from a dict with all its keys; fields named ``rsv`` may be left out."""
+
+    def __init__(self, name: str, c_type: str, optional: Sequence[str] = ("rsv", "reserved")) -> None:
+        self.takes = (name,)
+        self._c_type = c_type
+        self._optional = optional
+
+    def add(self, call: Call) -> None:
+        """Add the struct."""
+        content = as_content(call.next(), self.takes[0], self._c_type, self._optional)
+        call.arguments.append(call.keep(ffi.new(f"{self._c_type} *", content)))
+
+
+class Numbers(Kind):
+    """An array of numbers from a list, and its length where C wants that too."""
+
+    def __init__(self, name: str, c_type: str, *, counted: bool = False) -> None:
+        self.takes = (name,)
+        self._c_type = c_type
+        self._counted = counted
+
+    def add(self, call: Call) -> None:
+        """Add the array."""
+        name = self.takes[0]
+        values = [number(one, name) for one in sequence(call.next(), name)]
+        call.arguments.append(call.keep(ffi.new(f"{self._c_type}[]", values)))
+        if self._counted:
+            call.arguments.append(len(values))
+
+
+class Structs(Kind):
+    """An array of structs from a list of dicts."""
+
+    def __init__(self, name: str, c_type: str) -> None:
+        self.takes = (name,)
+        self._c_type = c_type
+
+    def add(self, call: Call) -> None:
+        """Add the array."""
+        name = self.takes[0]
+        contents = [as_content(one, name, self._c_type) for one in sequence(call.next(), name)]
+        call.arguments.append(call.keep(ffi.new(f"{self._c_type}[]", contents)))
+
+
+class Config(Kind):
+    """An `aclrtMallocConfig` from a dict {numAttrs, attrs: [{attr, value: {…}}]}; an empty one for null."""
+
+    takes = ("cfg",)
+
+    def add(self, call: Call) -> None:
+        """Add the struct or null."""
+        content = mapping(call.next(), "cfg")
+        if not content:
+            call.arguments.append(ffi.NULL)
+            return
+        content = mapping(content, "cfg", ("numAttrs", "attrs"))
+        attributes = sequence(content["attrs"], "cfg['attrs']")
+        items = [mapping(one, "cfg['attrs']", ("attr", "value")) for one in attributes]
+        array = call.keep(ffi.new("aclrtMallocAttribute[]", items)) if items else ffi.NULL
+        count = number(content["numAttrs"], "cfg['numAttrs']")
+        if count > len(items):
+            raise TypeError(f"cfg['numAttrs'] is {count}, and cfg['attrs'] has {len(items)} entries")
+        call.arguments.append(call.keep(ffi.new("aclrtMallocConfig *", {"attrs": array, "numAttrs": count})))
+
+
+class OutKey(Kind):
+    """A key of text that the call writes into as many bytes as the argument says; a str."""
+
+    takes = ("len",)
+
+    def add(self, call: Call) -> None:
+        """Add an array and its length; a length that pyACL has no room for is a wrong parameter."""
+        length = number(call.next(), "len")
+        if not 0 <= length < _KEY_LIMIT:
+            call.refusal = 100000
+            length = 0
+        key = call.keep(ffi.new("char[]", max(length, 1)))
+        call.arguments += [key, length]
+        call.outputs.append(lambda: cast(bytes, ffi.string(key)).decode("utf-8", "replace"))
+
+
+class OutUsage(Kind):
+    """Entries of `aclrtMemUsageInfo`, and how many the call wrote; a list of dicts and an int."""
+
+    takes = ("input_num",)
+
+    def add(self, call: Call) -> None:
+        """Add an array, its length and a cell."""
+        count = number(call.next(), "input_num")
+        infos, written = call.keep(ffi.new("aclrtMemUsageInfo[]", count)), call.keep(ffi.new("size_t *"))
+        call.arguments += [infos, count, written]
+        call.outputs.append(lambda: [self._entry(infos[at]) for at in range(min(count, written[0]))])
+        call.outputs.append(lambda: written[0])
+
+    @staticmethod
+    def _entry(info: object) -> dict[str, Output]:
+        entry = as_dict(info)
+        return entry | {"name": cast(bytes, entry["name"]).split(b"\0")[0].decode("utf-8", "replace")}
+
+
+class OutShareKey(Kind):
+    """A key of the second version: an int, or the 128 bytes of a fabric key."""
+
+    takes = ("share_type",)
+
+    def add(self, call: Call) -> None:
+        """Add the kind of key and the address it goes to."""
+        kind = number(call.next(), "share_type")
+        fabric = kind == _FABRIC
+        key = call.keep(ffi.new("aclrtMemFabricHandle *" if fabric else "uint64_t *"))
+        call.arguments += [kind, lib.acl_address(key)]
+        call.outputs.append(lambda: bytes(ffi.buffer(key)) if fabric else key[0])
+
+
+class InShareKey(Kind):
+    """A key of the second version, as `OutShareKey` gives it."""
+
+    takes = ("shareable_handle",)
+
+    def add(self, call: Call) -> None:
+        """Add the address of the key."""
+        given = call.next()
+        if isinstance(given, bytes):
+            key = call.keep(ffi.new("aclrtMemFabricHandle *", {"data": given}))
+        else:
+            key = call.keep(ffi.new("uint64_t *", number(given, "shareable_handle") & _MASK))
+        call.arguments.append(lib.acl_address(key))
+
+
+class OutWord(Kind):
+    """A 64-bit number that the call writes to an address."""
+
+    def add(self, call: Call) -> None:
+        """Add the address of a cell."""
+        cell = call.keep(ffi.new("uint64_t *"))
+        call.arguments.append(lib.acl_address(cell))
+        call.outputs.append(lambda: cell[0])
+
+
+class InWord(Kind):
+    """A 64-bit number that the call reads from an address."""
+
+    takes = ("value",)
+
+    def add(self, call: Call) -> None:
+        """Add the address of a cell."""
+        cell = call.keep(ffi.new("uint64_t *", number(call.next(), "value") & _MASK))
+        call.arguments.append(lib.acl_address(cell))
+
+
+class Function(Kind):
+    """A Python function and what it is called with; an exception of it is logged."""
+
+    takes = ("function", "user_data")
+
+    _queued = Queued()
+
+    def add(self, call: Call) -> None:
+        """Add the address of the C function that calls it, and its key."""
+        function, user_data = call.next(), call.next()
+        if not callable(function):
+            raise TypeError(f"function cannot be called: {type(function).__name__}")
+
+        def run() -> None:
+            try:
+                function(user_data)
+            except BaseException:
+                _log.exception("the callback %r raised", function)
+
+        key = self._queued.plan(run)
+        call.arguments += [HOST_FUNCTION, key]
+        call.finish.append(lambda code: self._queued.cancel(key) if code else None)
+
+
+def as_dict(struct: object, names: Mapping[str, str] | None = None) -> dict[str, Output]:
+    """Return a C struct as a dict by the C names of its fields, or by those that `names` gives them."""
+    fields = ffi.typeof(struct)
+    fields = (fields.item if fields.kind == "pointer" else fields).fields
+    return {(names or {}).get(name, name): _field(getattr(struct, name)) for name, _ in fields}
+
+
+def _field(value: object) -> Output:
+    """Return the value of a field: an int, a dict, the bytes of characters, or a list."""
+    if not isinstance(value, ffi.CData):
+        return value
+    c_type = ffi.typeof(value)
+    if c_type.kind == "struct":
+        return as_dict(value)
+    if c_type.item.cname == "char":
+        return bytes(ffi.buffer(value))
+    return [value[at] for at in range(c_type.length)]
+
+
+def as_content(
+    value: object, name: str, c_type: str, optional: Sequence[str] = ("rsv", "reserved")
+) -> dict[str, object]:
+    """Return what a C struct is made of, from a dict with the keys of its fields."""
+    fields = dict(ffi.typeof(c_type).fields)
+    given = mapping(value, name, [key for key in fields if key not in optional])
+    content: dict[str, object] = {}
+    for key, field in fields.items():
+        if key not in given:
+            continue
+        part, label = given[key], f"{name}[{key!r}]"
+        if field.type.kind == "struct":
+            content[key] = as_content(part, label, field.type.cname)
+        elif field.type.kind == "array":
+            content[key] = part
+        else:
+            content[key] = number(part, label)
+    return content
