@@ -6,6 +6,7 @@ The whole tree::
     ├── BackendUnavailableError                     no library serves: every path tried, and why it failed
     ├── AclError                                    a call of the runtime returned a code other than 0
     │   └── OutOfMemoryError(AclError, MemoryError) code 207001, with the figures of the device
+    ├── HostFunctionError                           a Python function on a stream raised
     ├── StateError(RuntimeError)                    used at the wrong time: before init, after close, wrong runtime
     ├── AddressError(LookupError)                   a logical address that belongs to nothing, or passes an end
     ├── VariableError(LookupError)                  a variable that is not there, or not as described
@@ -26,6 +27,7 @@ from acl_shim.errors import (
     AclError,
     BackendUnavailableError,
     GevarError,
+    HostFunctionError,
     OutOfMemoryError,
     StateError,
     size_text,
@@ -37,6 +39,7 @@ __all__ = [
     "BackendUnavailableError",
     "FormatError",
     "GevarError",
+    "HostFunctionError",
     "LoadError",
     "ModelFileError",
     "OutOfMemoryError",
