@@ -302,6 +302,10 @@ int acl_aclrtMemAllocManaged(const acl_table *table, uintptr_t *ptr, uint64_t si
 int64_t acl_copy_in(const acl_table *table, uintptr_t context, uintptr_t dst, size_t dst_max, const void *src,
                     size_t count);
 int64_t acl_copy_out(const acl_table *table, uintptr_t context, void *dst, uintptr_t src, size_t count);
+/* Makes a context current and brings bytes of a file to the device, block by block through host memory; *done counts
+ * the bytes that are there. The result is as above; 0 with fewer bytes than size: *os_error of pread, 0 at the end. */
+int64_t acl_copy_file(const acl_table *table, uintptr_t context, uintptr_t dst, size_t size, int file, int64_t offset,
+                      uintptr_t staging, size_t staging_size, size_t *done, int *os_error);
 
 /* ---- Python functions that the runtime calls (_host_function.h) ---- */
 

@@ -13,10 +13,12 @@
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "_dlpack.h"
 #include "_host_function.h"
@@ -869,6 +871,31 @@ static int64_t acl_copy_in(const acl_table *table, uintptr_t context, uintptr_t 
 
 static int64_t acl_copy_out(const acl_table *table, uintptr_t context, void *dst, uintptr_t src, size_t count) {
     return copy_in_context(table, context, dst, count, (const void *)src, count, ACL_MEMCPY_DEVICE_TO_HOST);
+}
+
+/* Reads blocks of a file into host memory and copies each to the device, until size bytes are there. *done counts the
+ * bytes that are; where it falls short and the result is 0, reading failed with *os_error, or the file ended (0). */
+static int64_t acl_copy_file(const acl_table *table, uintptr_t context, uintptr_t dst, size_t size, int file,
+                             int64_t offset, uintptr_t staging, size_t staging_size, size_t *done, int *os_error) {
+    int code = CALL(aclrtSetCurrentContext, (aclrtContext)context);
+    if (code != ACL_SUCCESS)
+        return ACL_SHIM_CONTEXT_REFUSED + code;
+    while (*done < size) {
+        size_t want = size - *done < staging_size ? size - *done : staging_size;
+        ssize_t got = pread(file, (void *)staging, want, offset + (int64_t)*done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            *os_error = got < 0 ? errno : 0;
+            return ACL_SUCCESS;
+        }
+        code = CALL(aclrtMemcpy, (void *)(dst + *done), (size_t)got, (const void *)staging, (size_t)got,
+                    ACL_MEMCPY_HOST_TO_DEVICE);
+        if (code != ACL_SUCCESS)
+            return code;
+        *done += (size_t)got;
+    }
+    return ACL_SUCCESS;
 }
 
 /* ---- Controls of the host runtime ---- */

@@ -116,6 +116,7 @@ class _BoundApi:
 
     copy_in: Callable[..., int]
     copy_out: Callable[..., int]
+    copy_file: Callable[..., int]
 
 
 class _RefusingApi:
@@ -168,6 +169,7 @@ def bind(table: Table, library: str) -> AclApi:
         else:
             setattr(face, name, call)
     face.copy_in, face.copy_out = partial(lib.acl_copy_in, table), partial(lib.acl_copy_out, table)
+    face.copy_file = partial(lib.acl_copy_file, table)
     return cast(AclApi, face)
 
 

@@ -15,7 +15,8 @@ from acl_shim.pyacl import acl
 from acl_shim.pyacl.acl import util
 from acl_shim.pyacl.acl._calls import BY_MODULE, ROWS, Row
 from acl_shim.pyacl.acl._face import make_function
-from acl_shim.pyacl.acl._kinds import Call, Config, InStruct, Kind, Numbers, OutKey, Structs, Word, as_dict
+from acl_shim.pyacl.acl._kinds import Call, Config, InStruct, Kind, Numbers, OutKey, Structs, Word
+from acl_shim.pyacl.acl._values import as_dict
 from acl_shim.table import function_names
 from tests.helpers.shared import REPOSITORY, shared_path
 
@@ -93,7 +94,7 @@ SAMPLES: dict[str, object] = {
     "sizes": [],
     "attrs_indexes": [],
     "function": print,
-    "handle": 0,
+    "event_handle": {"reserved": bytes(64)},
     "pool_props": {"allocType": 0, "handleType": 0, "location": {"id": 0, "type": 1}, "maxSize": 0},
 }
 

@@ -254,7 +254,12 @@ ROWS = (
     _rt("event_elapsed_time", "aclrtEventElapsedTime", OUT_FLOAT, Word("start"), Word("end")),
     _rt("event_get_timestamp", "aclrtEventGetTimestamp", EVENT, OUT_U64),
     _rt("ipc_get_event_handle", "aclrtIpcGetEventHandle", EVENT, OutStruct("aclrtIpcEventHandle")),
-    _rt("ipc_open_event_handle", "aclrtIpcOpenEventHandle", InStruct("handle", "aclrtIpcEventHandle", ()), OUT_POINTER),
+    _rt(
+        "ipc_open_event_handle",
+        "aclrtIpcOpenEventHandle",
+        InStruct("event_handle", "aclrtIpcEventHandle", ()),
+        OUT_POINTER,
+    ),
     _rt("create_notify", "aclrtCreateNotify", OUT_POINTER, FLAG),
     _rt("destroy_notify", "aclrtDestroyNotify", Word("notify")),
     _rt("record_notify", "aclrtRecordNotify", Word("notify"), STREAM),
