@@ -12,6 +12,7 @@
 #include "access.h"
 #include "host_blocks.h"
 #include "host_memory.h"
+#include "stack.h"
 #include "table.h"
 #include "vspace.h"
 
@@ -83,6 +84,7 @@ enum register_result host_register(uint64_t addr, uint64_t bytes, bool mapped, b
     }
     range_tree_insert(&ranges, &registration->range);
     all_bytes += bytes;
+    registration->stack = stack_take();
     return REGISTER_DONE;
 }
 
@@ -106,6 +108,7 @@ bool host_unregister(uint64_t addr) {
         pagetable_remove(&registration->region);
         vspace_give(region->start, region->len);
     }
+    stack_free(registration->stack);
     free(registration);
     table_wake();
     return true;

@@ -7,6 +7,8 @@
 
 #include "pagetable.h"
 
+struct stack;
+
 /* One registered range. */
 struct registration {
     struct range range;   /* host addresses, as the caller gave them */
@@ -14,6 +16,7 @@ struct registration {
     struct phys phys;     /* window over the caller's memory */
     struct pages pages;   /* all of it, in one extent */
     uint64_t serial;      /* tells it from other pinned memory at the same place */
+    struct stack *stack;  /* the calls that made it */
 };
 
 /* How a request to register ends. */

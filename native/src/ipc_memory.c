@@ -10,6 +10,7 @@
 #include "device.h"
 #include "host_view.h"
 #include "share.h"
+#include "stack.h"
 #include "table.h"
 #include "vspace.h"
 
@@ -42,6 +43,7 @@ struct ipc_block *ipc_block_make(struct device *device, struct import *import) {
     all = block;
     count++;
     device->handles++;
+    block->stack = stack_take();
     return block;
 }
 
@@ -67,6 +69,7 @@ static void drop(struct ipc_block *block) {
     pagetable_remove(&block->region);
     vspace_give(block->region.range.start, block->region.range.len);
     import_close(block->import);
+    stack_free(block->stack);
     free(block);
 }
 

@@ -8,12 +8,14 @@
 #include "pagetable.h"
 
 struct import;
+struct stack;
 
 /* One imported block. */
 struct ipc_block {
     struct region region;   /* device addresses, whole pages */
     struct import *import;  /* whose bytes they are */
     struct ipc_block *next; /* list of all */
+    struct stack *stack;    /* the calls that made it */
 };
 
 /* Gives an import an address on a device; the import then belongs to it. Null when addresses or host memory are short.

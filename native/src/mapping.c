@@ -15,6 +15,7 @@
 #include "host_view.h"
 #include "physical.h"
 #include "reserve.h"
+#include "stack.h"
 #include "table.h"
 
 static uint64_t count;
@@ -78,6 +79,7 @@ struct mapping *mapping_make(struct physical *physical, uint64_t addr, uint64_t 
         return NULL;
     }
     link_to_physical(mapping);
+    mapping->stack = stack_take();
     return mapping;
 }
 
@@ -132,6 +134,7 @@ void mapping_drop(struct mapping *mapping) {
     if (mapping->next)
         mapping->next->previous = mapping->previous;
     count--;
+    stack_free(mapping->stack);
     free(mapping);
 }
 

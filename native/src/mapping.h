@@ -9,6 +9,7 @@
 
 struct physical;
 struct reservation;
+struct stack;
 
 struct mapping {
     struct region region;            /* place in the page table; its limit is 0 while nobody may access it */
@@ -18,6 +19,7 @@ struct mapping {
     bool host;                       /* the host may read and write */
     struct mapping *next;            /* mappings of the same physical memory */
     struct mapping *previous;        /* mappings of the same physical memory */
+    struct stack *stack;             /* the calls that made it */
 };
 
 /* Why a place cannot take a mapping, or null when it can. */

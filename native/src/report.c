@@ -132,28 +132,36 @@ static void list_blocks(struct text *text) {
 
 static void list_virtual_memory(struct text *text) {
     size_t position = 0;
-    for (const struct reservation *range = reservations_first(); range; range = range->next)
+    for (const struct reservation *range = reservations_first(); range; range = range->next) {
         add(text, "reserved range 0x%llx: %llu bytes, %llu mappings\n", number(range->start), number(range->len),
             number(range->maps));
+        add_stack(text, range->stack);
+    }
     for (const struct physical *physical; (physical = physicals_next(&position));) {
         add(text, "handle %p: %llu bytes in %s pages, %s %u, %u references\n", physical->handle,
             number(physical->pages.bytes), page_class_name(physical->pages.cls),
             physical->device == host_memory() ? "host, node" : "device", physical->location.id, physical->references);
         add_stack(text, handle_stack(physical->handle));
-        for (const struct mapping *mapping = physical->mappings; mapping; mapping = mapping->next)
+        for (const struct mapping *mapping = physical->mappings; mapping; mapping = mapping->next) {
             add(text, "mapping 0x%llx: %llu bytes of handle %p\n", number(mapping->region.range.start),
                 number(mapping->region.range.len), physical->handle);
+            add_stack(text, mapping->stack);
+        }
     }
 }
 
 static void list_foreign(struct text *text) {
     for (const struct registration *range = host_register_from(0); range;
-         range = host_register_from(range->range.start + 1))
+         range = host_register_from(range->range.start + 1)) {
         add(text, "registered host memory 0x%llx: %llu bytes, device address 0x%llx\n", number(range->range.start),
             number(range->range.len), number(range->region.range.start));
-    for (const struct ipc_block *block = ipc_blocks_first(); block; block = block->next)
+        add_stack(text, range->stack);
+    }
+    for (const struct ipc_block *block = ipc_blocks_first(); block; block = block->next) {
         add(text, "imported block 0x%llx: %llu bytes, device %d\n", number(block->region.range.start),
             number(block->region.range.len), block->region.device->id);
+        add_stack(text, block->stack);
+    }
 }
 
 static void list_data_buffers(struct text *text) {

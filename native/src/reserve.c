@@ -12,6 +12,7 @@
 #include "acl/acl_base.h"
 #include "errors.h"
 #include "runtime.h"
+#include "stack.h"
 #include "unit_table.h"
 
 #define WISH_LIMIT (512 * MIB)
@@ -51,6 +52,7 @@ static bool enter(struct reservation *reservation) {
     all = reservation;
     count++;
     all_bytes += reservation->len;
+    reservation->stack = stack_take();
     return true;
 }
 
@@ -96,6 +98,7 @@ void reservation_end(struct reservation *reservation) {
         reservation->next->previous = reservation->previous;
     count--;
     all_bytes -= reservation->len;
+    stack_free(reservation->stack);
     free(reservation);
 }
 

@@ -8,6 +8,7 @@
 #include "vspace.h"
 
 struct device;
+struct stack;
 
 struct reservation {
     uint64_t start;               /* first address */
@@ -16,6 +17,7 @@ struct reservation {
     const struct device *device;  /* owner of the memory that was mapped first, for the life of the range; or null */
     struct reservation *next;     /* list of all */
     struct reservation *previous; /* list of all */
+    struct stack *stack;          /* the calls that made it */
 };
 
 /* How a request for addresses ends. */

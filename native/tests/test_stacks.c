@@ -52,6 +52,10 @@ static void check_stack(const char *object, const char *exported, const char *ca
 }
 
 static void test_names(void) {
+    static _Alignas(4096) char page[4096];
+    void *range = NULL;
+    aclrtStream stream = NULL;
+    aclrtEvent event = NULL;
     aclrtContext context = NULL;
     aclrtDrvMemHandle handle = NULL;
     aclrtPhysicalMemProp prop = {.memAttr = ACL_HBM_MEM_HUGE, .location = {.type = ACL_MEM_LOCATION_TYPE_DEVICE}};
@@ -61,17 +65,32 @@ static void test_names(void) {
     void *host = make_host_block(77);
     OK(aclrtCreateContext(&context, 1));
     OK(aclrtMallocPhysical(&handle, 2 * MIB, &prop, 0));
+    OK(aclrtReserveMemAddress(&range, 2 * MIB, 0, NULL, 0));
+    OK(aclrtMapMem(range, 2 * MIB, 0, handle, 0));
+    OK(aclrtHostRegisterV2(page, sizeof(page), ACL_HOST_REG_PINNED));
+    OK(aclrtCreateStream(&stream));
+    OK(aclrtCreateEvent(&event));
     aclDataBuffer *buffer = aclCreateDataBuffer(NULL, 3);
     check_stack("block 0x", "aclrtMalloc\n", "make_block+0x");
     check_stack("host block 0x", "aclrtMallocHost\n", "make_host_block+0x");
     check_stack("context 0x", "aclrtCreateContext\n", "main");
     check_stack("handle 0x", "aclrtMallocPhysical\n", "main");
+    check_stack("reserved range 0x", "aclrtReserveMemAddress\n", "main");
+    check_stack("mapping 0x", "aclrtMapMem\n", "main");
+    check_stack("registered host memory 0x", "aclrtHostRegisterV2\n", "main");
+    check_stack("stream 0x", "aclrtCreateStream\n", "main");
+    check_stack("event 0x", "aclrtCreateEvent\n", "main");
     check_stack("data buffer 0x", "aclCreateDataBuffer\n", "main");
     CHECK(strstr(stack_of("block 0x"), "(test_stacks)\n") && !strstr(text, "libascendcl.so"));
     CHECK_EQ(stack_of("device 0: set")[0], 0);
     OK(aclrtFree(block));
     OK(aclrtFreeHost(host));
+    OK(aclrtDestroyEvent(event));
+    OK(aclrtDestroyStream(stream));
     OK(aclrtDestroyContext(context));
+    OK(aclrtUnmapMem(range));
+    OK(aclrtReleaseMemAddress(range));
+    OK(aclrtHostUnregister(page));
     OK(aclrtFreePhysical(handle));
     OK(aclDestroyDataBuffer(buffer));
     OK(aclrtResetDevice(0));
