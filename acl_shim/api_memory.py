@@ -163,6 +163,25 @@ class CopyApi(Protocol):
     def copy_out(self, context: int, dst: object, src: int, count_bytes: int, /) -> int:
         """Make a context current and copy device memory to held host memory; the result is that of `copy_in`."""
 
+    def copy_file(
+        self,
+        context: int,
+        dst: int,
+        size_bytes: int,
+        file: int,
+        offset: int,
+        staging: int,
+        staging_bytes: int,
+        done: Cell,
+        os_error: Cell,
+        /,
+    ) -> int:
+        """Make a context current and bring bytes of a file to a device; the result is that of `copy_in`.
+
+        `done` counts the bytes that arrived; where the result is 0 and it falls short, `os_error` is the number of the
+        failed read, or 0 at the end of the file.
+        """
+
 
 class PoolApi(Protocol):
     """Memory pools in stream order."""

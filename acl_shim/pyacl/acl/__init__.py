@@ -16,12 +16,12 @@ __all__ = ["rt", "util"]
 
 globals().update(CONSTANTS)
 
-_face = Face("acl")
+_functions = Face("acl")
 
 
 def __getattr__(name: str) -> Function:
-    return _face.function(name)
+    return _functions.function(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_face.names()})
+    return sorted({*globals(), *_functions.names()})

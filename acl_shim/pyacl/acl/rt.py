@@ -2,12 +2,12 @@
 
 from ._face import Face, Function
 
-_face = Face("acl.rt")
+_functions = Face("acl.rt")
 
 
 def __getattr__(name: str) -> Function:
-    return _face.function(name)
+    return _functions.function(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_face.names()})
+    return sorted({*globals(), *_functions.names()})
