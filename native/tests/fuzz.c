@@ -1,16 +1,20 @@
-/* Random calls against a model of the accounting: fuzz COUNT SEED PROFILE.
+/* Random calls against a model of the accounting: fuzz COUNT SEED PROFILE [THREADS].
  *
  * The model knows which devices are set, which blocks live, what they must cost and which bytes they hold. Every call
  * is made with good and bad arguments mixed; its code and its effect are compared with the model. In the card profile
  * the driver keeps pages, so there only lower bounds of the cost and the codes that do not depend on it are compared.
+ * With several threads each has its own devices and its own model of them; addresses, handles, pinned memory and locks
+ * they share.
  */
+#include <pthread.h>
+
 #include "check.h"
 
-enum { DEVICES = 2, MAX_BLOCKS = 60, PROBES = 4 };
+enum { DEVICES = 2, MAX_BLOCKS = 60, PROBES = 4, MAX_THREADS = HOSTACL_MAX_DEVICES / DEVICES };
 
 struct model_block {
     void *ptr;            /* null: free slot */
-    int device;           /* -1: pinned host memory */
+    int device;           /* of the thread's own, from 0; -1: pinned host memory */
     uint64_t size;        /* bytes asked for */
     int cls;              /* 0: 4 KiB, 1: 2 MiB, 2: 1 GiB pages */
     uint64_t pages;       /* pages of that class */
@@ -20,12 +24,21 @@ struct model_block {
 
 static const uint64_t page_bytes[3] = {4 * KIB, 2 * MIB, GIB};
 static const uint64_t pool_pages[3] = {1024, 24, 2};
-static struct model_block blocks[MAX_BLOCKS];
-static uint64_t used[DEVICES][3];
-static unsigned set_count[DEVICES];
-static int current = -1;
+static _Thread_local struct model_block blocks[MAX_BLOCKS];
+static _Thread_local uint64_t used[DEVICES][3];
+static _Thread_local unsigned set_count[DEVICES];
+static _Thread_local int current = -1;
+static _Thread_local int thread;
+static _Thread_local uint64_t state;
+static int threads = 1;
 static bool strict;
-static uint64_t state;
+static uint64_t call_count;
+static uint64_t first_seed;
+
+/* Number by which the runtime knows a device of the thread; out of range stays out of range. */
+static int id_of(int device) {
+    return device < 0 ? device : device < DEVICES ? thread * DEVICES + device : threads * DEVICES;
+}
 
 static uint64_t random_below(uint64_t below) {
     state ^= state << 13;
@@ -61,18 +74,18 @@ static void forget_device(int device) {
 static void do_set_device(void) {
     int device = (int)random_below(4) - 1;
     bool good = device >= 0 && device < DEVICES;
-    CHECK_EQ(aclrtSetDevice(device), good ? ACL_SUCCESS : ACL_ERROR_RT_INVALID_DEVICEID);
+    CHECK_EQ(aclrtSetDevice(id_of(device)), good ? ACL_SUCCESS : ACL_ERROR_RT_INVALID_DEVICEID);
     if (good) {
         set_count[device]++;
         current = device;
-        OK(aclrtDeviceEnablePeerAccess(1 - device, 0));
+        OK(aclrtDeviceEnablePeerAccess(id_of(1 - device), 0));
     }
 }
 
 static void do_reset_device(void) {
     int device = (int)random_below(4) - 1;
     bool force = random_below(8) == 0;
-    int code = force ? aclrtResetDeviceForce(device) : aclrtResetDevice(device);
+    int code = force ? aclrtResetDeviceForce(id_of(device)) : aclrtResetDevice(id_of(device));
     if (device < 0 || device >= DEVICES) {
         CHECK_EQ(code, ACL_ERROR_RT_INVALID_DEVICEID);
     } else if (!set_count[device]) {
@@ -130,7 +143,7 @@ static void learn(struct model_block *block) {
 static void note_class(struct model_block *block) {
     aclrtPtrAttributes attributes;
     OK(aclrtPointerGetAttributes(block->ptr, &attributes));
-    CHECK_EQ(attributes.location.id, block->device);
+    CHECK_EQ(attributes.location.id, id_of(block->device));
     if (!strict && block->cls < 2) {
         block->cls = attributes.pageSize == 4096 ? 0 : 1;
         block->pages = (block->size + page_bytes[block->cls] - 1) / page_bytes[block->cls];
@@ -184,7 +197,8 @@ static void do_malloc_host(void) {
 
 static void do_free(void) {
     struct model_block *block = random_block();
-    uint64_t shift = random_below(3) == 0 ? 1 + random_below(5000) : 0;
+    uint64_t reach = threads > 1 ? 63 : 5000; /* behind a block may lie one of another thread */
+    uint64_t shift = random_below(3) == 0 ? 1 + random_below(reach) : 0;
     if (!block)
         return;
     bool host = block->device < 0;
@@ -200,7 +214,8 @@ static void do_free(void) {
     CHECK_EQ(code, shift && !another ? ACL_ERROR_RT_PARAM_INVALID : ACL_SUCCESS);
     if (code)
         return;
-    CHECK_EQ(host ? aclrtFreeHost(ptr) : aclrtFree(ptr), ACL_ERROR_RT_PARAM_INVALID);
+    if (threads == 1) /* else another thread may have got the address */
+        CHECK_EQ(host ? aclrtFreeHost(ptr) : aclrtFree(ptr), ACL_ERROR_RT_PARAM_INVALID);
     if (!host)
         used[block->device][block->cls] -= block->pages;
     block->ptr = NULL;
@@ -274,13 +289,16 @@ static void check_model(void) {
         count += blocks[i].ptr && blocks[i].device >= 0;
         host_count += blocks[i].ptr && blocks[i].device < 0;
     }
-    CHECK_EQ(live.blocks, count);
-    CHECK_EQ(live.host_blocks, host_count);
+    if (threads == 1) {
+        CHECK_EQ(live.blocks, count);
+        CHECK_EQ(live.host_blocks, host_count);
+    }
     for (int device = 0; device < DEVICES; device++) {
-        CHECK_EQ(live.devices[device].set_count, set_count[device]);
-        check_pages(live.devices[device].pages_4k_used, used[device][0]);
-        check_pages(live.devices[device].pages_2m_used, used[device][1]);
-        check_pages(live.devices[device].pages_1g_used, used[device][2]);
+        const hostacl_device_live_t *own = &live.devices[id_of(device)];
+        CHECK_EQ(own->set_count, set_count[device]);
+        check_pages(own->pages_4k_used, used[device][0]);
+        check_pages(own->pages_2m_used, used[device][1]);
+        check_pages(own->pages_1g_used, used[device][2]);
     }
     if (current >= 0 && strict)
         CHECK_EQ(free_bytes(ACL_MEM_HUGE), (pool_pages[1] - used[current][1]) * 2 * MIB);
@@ -291,27 +309,42 @@ static void (*const actions[])(void) = {
     do_copy,   do_copy,   do_bad_ranges, do_set_device, check_model, do_malloc_host, check_model,
 };
 
-int main(int argc, char **argv) {
-    uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 4000;
-    uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-    const char *profile = argc > 3 ? argv[3] : "strict";
-    printf("fuzz %llu %llu %s\n", (unsigned long long)count, (unsigned long long)seed, profile);
-    strict = !strcmp(profile, "strict");
-    state = seed * 0x9e3779b97f4a7c15u + 1;
-    start("profile", profile, "pages_4k", "4M", "pages_2m", "48M", "pages_1g", "2", NULL);
-    for (uint64_t i = 0; i < count && check_failures == 0; i++) {
+static void *make_calls(void *argument) {
+    thread = (int)(intptr_t)argument;
+    state = (first_seed + (uint64_t)thread) * 0x9e3779b97f4a7c15u + 1;
+    for (uint64_t i = 0; i < call_count && check_failures == 0; i++) {
         actions[random_below(sizeof(actions) / sizeof(actions[0]))]();
         if (random_below(40) == 0)
             do_reset_device();
         if (check_failures)
-            printf("after %llu calls\n", (unsigned long long)i);
+            printf("thread %d, after %llu calls\n", thread, (unsigned long long)i);
     }
     for (int i = 0; i < MAX_BLOCKS; i++) {
         if (blocks[i].ptr && blocks[i].device < 0)
             OK(aclrtFreeHost(blocks[i].ptr));
     }
     for (int device = 0; device < DEVICES; device++)
-        aclrtResetDeviceForce(device);
+        aclrtResetDeviceForce(id_of(device));
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    const char *profile = argc > 3 ? argv[3] : "strict";
+    char devices[8];
+    pthread_t workers[MAX_THREADS];
+    call_count = argc > 1 ? strtoull(argv[1], NULL, 10) : 4000;
+    first_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    threads = argc > 4 ? atoi(argv[4]) : 1;
+    if (threads < 1 || threads > MAX_THREADS)
+        return 2;
+    printf("fuzz %llu %llu %s %d\n", (unsigned long long)call_count, (unsigned long long)first_seed, profile, threads);
+    strict = !strcmp(profile, "strict");
+    snprintf(devices, sizeof(devices), "%d", threads * DEVICES);
+    start("devices", devices, "profile", profile, "pages_4k", "4M", "pages_2m", "48M", "pages_1g", "2", NULL);
+    for (int i = 0; i < threads; i++)
+        CHECK(!pthread_create(&workers[i], NULL, make_calls, (void *)(intptr_t)i));
+    for (int i = 0; i < threads; i++)
+        pthread_join(workers[i], NULL);
     check_nothing_alive();
     return check_done();
 }

@@ -1,0 +1,107 @@
+"""`scripts/campaign`: the full-size campaigns, here with few examples."""
+
+import re
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import campaigns, om_campaign
+from tests.helpers.shared import REPOSITORY
+
+ROW = re.compile(r"\| (\w+) \| \d{4}-\d\d-\d\d \| (\d+) \| \d+\.\d \| (passed|FAILED): (.*) \|")
+
+
+def row(capsys: pytest.CaptureFixture[str]) -> tuple[str, str, str, str]:
+    """Return name, seed, verdict and result of the last line."""
+    lines = capsys.readouterr().out.strip().splitlines()
+    found = ROW.fullmatch(lines[-1])
+    assert found, lines
+    assert f"campaign {found[1]}, seed {found[2]}" in lines
+    return found[1], found[2], found[3], found[4]
+
+
+def program(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def test_om_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    assert campaigns.main(["om", "--count", "40", "--seed", "11"]) == 0
+    name, seed, verdict, result = row(capsys)
+    assert (name, seed, verdict) == ("om", "11", "passed")
+    counts = re.fullmatch(r"(\d+) damaged OM files: (\d+) read, (\d+) refused", result)
+    assert counts
+    assert int(counts[1]) == int(counts[2]) + int(counts[3]) >= 40
+
+
+def test_full_number_and_new_seed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    asked: list[tuple[int, int | None]] = []
+
+    def damage(examples: int, seed: int | None) -> om_campaign.Campaign:
+        asked.append((examples, seed))
+        return om_campaign.Campaign()
+
+    monkeypatch.setattr(om_campaign, "run", damage)
+    for _ in range(2):
+        assert campaigns.main(["om"]) == 0
+    assert [examples for examples, _ in asked] == [om_campaign.FULL_EXAMPLES] * 2
+    assert asked[0][1] != asked[1][1]
+    assert row(capsys)[1] == str(asked[1][1])
+
+
+def test_finding_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def damage(examples: int, seed: int | None) -> om_campaign.Campaign:
+        raise IndexError(f"{examples} {seed}\nmore")
+
+    monkeypatch.setattr(om_campaign, "run", damage)
+    assert campaigns.main(["om", "--seed", "3"]) == 1
+    assert row(capsys)[2:] == ("FAILED", f"IndexError: {om_campaign.FULL_EXAMPLES} 3")
+
+
+def test_acl_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log"
+    builds: list[tuple[str, str]] = []
+
+    def build(folder: Path, sanitizers: str) -> Path:
+        builds.append((folder.name, sanitizers))
+        return program(tmp_path / folder.name, f'echo "$(basename $0) $*" >> {log}; echo said; [ "$3" != "$FAIL_IN" ]')
+
+    monkeypatch.setattr(campaigns, "build_fuzz", build)
+    assert campaigns.main(["acl", "--seed", "9"]) == 0
+    assert builds == [("native-asan", "address,undefined"), ("native-tsan", "thread")]
+    assert log.read_text().splitlines() == [
+        "native-asan 200000 9 strict 1",
+        "native-asan 200000 9 card 1",
+        "native-tsan 200000 9 strict 4",
+        "native-tsan 200000 9 card 4",
+    ]
+    assert row(capsys)[2:] == ("passed", "200000 calls for each of address,undefined, thread and strict, card")
+    monkeypatch.setenv("FAIL_IN", "card")
+    assert campaigns.main(["acl", "--seed", "9", "--count", "7"]) == 1
+    verdict, result = row(capsys)[2:]
+    assert verdict == "FAILED"
+    assert result == f"{tmp_path}/native-asan 7 9 card 1 ended with 1"
+
+
+def test_what_a_failing_command_says_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    campaigns.run([str(program(tmp_path / "good", "echo quiet"))])
+    assert capsys.readouterr().out == ""
+    with pytest.raises(campaigns.CampaignFailed, match="ended with 3"):
+        campaigns.run([str(program(tmp_path / "bad", "echo out; echo err >&2; exit 3"))])
+    assert capsys.readouterr().out == "out\nerr\n"
+
+
+def test_unknown_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        campaigns.main(["everything"])
+    assert ended.value.code == 2
+    assert "om" in capsys.readouterr().err
+
+
+def test_last_results_are_written_down() -> None:
+    text = (REPOSITORY / "docs" / "campaigns.md").read_text()
+    found = {match[1]: match for match in ROW.finditer(text)}
+    assert found.keys() == campaigns.CAMPAIGNS.keys()
+    assert {match[3] for match in found.values()} == {"passed"}

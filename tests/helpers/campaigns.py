@@ -1,0 +1,88 @@
+"""Fuzz campaigns at full size, run by hand: `python -m tests.helpers.campaigns NAME`, or `scripts/campaign NAME`."""
+
+import argparse
+import random
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.helpers import om_campaign
+from tests.helpers.shared import REPOSITORY
+
+ACL_CALLS = 200_000
+SANITIZERS = {"asan": ("address,undefined", 1), "tsan": ("thread", 4)}
+"""Build folder, sanitizers, and the threads that call at a time."""
+PROFILES = ("strict", "card")
+
+
+class CampaignFailed(Exception):
+    """A campaign found something; the text says what to run to see it again."""
+
+
+def om(seed: int, count: int | None) -> str:
+    """Damage OM files at random: each must be read, or refused as a model file."""
+    seen = om_campaign.run(count or om_campaign.FULL_EXAMPLES, seed)
+    return f"{seen.examples} damaged OM files: {seen.read} read, {seen.refused.total()} refused"
+
+
+def acl(seed: int, count: int | None) -> str:
+    """Make random calls to the host runtime under sanitizers, compared with a model."""
+    calls = count or ACL_CALLS
+    for name, (sanitizers, threads) in SANITIZERS.items():
+        fuzz = build_fuzz(REPOSITORY / "build" / f"native-{name}", sanitizers)
+        for profile in PROFILES:
+            run([str(fuzz), str(calls), str(seed), profile, str(threads)])
+    return f"{calls} calls for each of {', '.join(text for text, _ in SANITIZERS.values())} and {', '.join(PROFILES)}"
+
+
+CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {"om": om, "acl": acl}
+
+
+def build_fuzz(folder: Path, sanitizers: str) -> Path:
+    """Build the random calls with sanitizers and return the program."""
+    source = ["cmake", "-S", str(REPOSITORY / "native"), "-B", str(folder), "-G", "Ninja"]
+    run([*source, "-DGEVAR_TESTS=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DGEVAR_SANITIZE={sanitizers}"])
+    run(["cmake", "--build", str(folder), "--target", "fuzz"])
+    return folder / "tests" / "fuzz"
+
+
+def run(command: Sequence[str]) -> None:
+    """Run a command and show what it says only when it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        print(done.stdout, end="")
+        raise CampaignFailed(f"{' '.join(command)} ended with {done.returncode}")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the campaign that is named; return 0 when it found nothing."""
+    parser = argparse.ArgumentParser(prog="campaign", description="Run a fuzz campaign at full size.")
+    parser.add_argument("name", metavar="NAME", choices=CAMPAIGNS, help=" | ".join(CAMPAIGNS))
+    parser.add_argument("--seed", type=int, help="seed of a run to make again")
+    parser.add_argument("--count", type=int, help="examples or calls, instead of the full number")
+    options = parser.parse_args(arguments)
+    seed = random.SystemRandom().randrange(1, 2**32) if options.seed is None else options.seed
+    print(f"campaign {options.name}, seed {seed}", flush=True)
+    start = time.monotonic()
+    try:
+        result, passed = CAMPAIGNS[options.name](seed, options.count), True
+    except CampaignFailed as error:
+        result, passed = str(error), False
+    except Exception as error:
+        traceback.print_exc()
+        result, passed = f"{type(error).__name__}: {error}".splitlines()[0], False
+    minutes = (time.monotonic() - start) / 60
+    print(f"| {options.name} | {datetime.now(UTC):%Y-%m-%d} | {seed} | {minutes:.1f} | {verdict(passed)}: {result} |")
+    return 0 if passed else 1
+
+
+def verdict(passed: bool) -> str:
+    return "passed" if passed else "FAILED"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
