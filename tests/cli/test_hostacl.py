@@ -57,6 +57,33 @@ int main(void) {
 }
 """
 
+SCRIPT_FOR_A_CARD = """
+import acl
+import numpy as np
+
+HUGE_FIRST, TO_DEVICE, TO_HOST = 0, 1, 2
+
+
+def check(ret):
+    assert ret == 0, ret
+
+
+check(acl.init())
+check(acl.rt.set_device(0))
+count, ret = acl.rt.get_device_count()
+check(ret)
+data = np.frombuffer(b"pyACL on the host runtime", np.uint8).copy()
+back = np.zeros_like(data)
+block, ret = acl.rt.malloc(data.nbytes, HUGE_FIRST)
+check(ret)
+check(acl.rt.memcpy(block, data.nbytes, acl.util.numpy_to_ptr(data), data.nbytes, TO_DEVICE))
+check(acl.rt.memcpy(acl.util.numpy_to_ptr(back), back.nbytes, block, back.nbytes, TO_HOST))
+check(acl.rt.free(block))
+check(acl.rt.reset_device(0))
+check(acl.finalize())
+print(f"{count} devices, {back.tobytes()}")
+"""
+
 
 def environment(**more: str) -> dict[str, str]:
     return {**{name: os.environ[name] for name in KEEP if name in os.environ}, **more}
