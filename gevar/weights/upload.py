@@ -1,10 +1,11 @@
 """Move regions of files, or buffers, into device memory at the speed of the slowest link.
 
-Each worker owns one pinned staging buffer. It takes the next span from a shared iterator and moves it block by block:
-read with ``pread``, copy to the device, go on. A file is never copied from a map of it: a page fault inside a copy is
-slower than ``pread`` and turns a file that was cut short into a signal instead of an error. The staging buffers are all
-the host memory used, whatever the size of the model. A block is small enough for the staging buffer to stay in a core's
-cache; a span is large enough that asking for the next one costs nothing beside the copies.
+Each worker owns one pinned staging buffer. It takes the next span from a shared iterator and moves it block by block,
+reading with ``pread`` and copying to the device, in one call of the binding that does not hold the interpreter. A file
+is never copied from a map of it: a page fault inside a copy is slower than ``pread``, and turns a file that was cut
+short into a signal instead of an error. The staging buffers are all the host memory used, whatever the model. A
+block is small enough for the staging buffer to stay in a core's cache; a span is large enough that asking for the next
+one costs nothing beside the copies.
 """
 
 import os
@@ -17,7 +18,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acl_shim import Device, PinnedBuffer
-from acl_shim.codes import MemcpyKind
 from gevar.errors import LoadError
 
 #: Bytes read and copied at a time: fewer cost more calls, more leave the caches of a core.
@@ -228,12 +228,12 @@ def _move(device: Device, span: _Span, staging: PinnedBuffer) -> None:
         return
     assert span.file is not None
     assert span.path is not None
-    block_bytes = staging.size_bytes
-    for done in range(0, span.size_bytes, block_bytes):
-        size = min(block_bytes, span.size_bytes - done)
-        with staging.view[:size] as block:
-            read_region(span.file, span.path, span.offset + done, block)
-        device.memcpy(span.dev_addr + done, size, staging.addr, size, MemcpyKind.ACL_MEMCPY_HOST_TO_DEVICE)
+    try:
+        got = device.memcpy_from_file(span.dev_addr, span.file, span.offset, span.size_bytes, staging)
+    except OSError as error:
+        raise LoadError(span.path, span.offset, span.size_bytes, 0, error.strerror or str(error)) from error
+    if got < span.size_bytes:
+        raise LoadError(span.path, span.offset, span.size_bytes, got, "the file ends here")
 
 
 def read_region(file: int, path: Path, offset: int, view: memoryview) -> None:
