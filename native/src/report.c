@@ -291,6 +291,9 @@ static void add_devices(struct text *text) {
         const struct device *device = device_at((int32_t)id);
         add(text, "device %u: %s, %llu bytes of host memory committed\n", id, device->open ? "open" : "closed",
             number(phys_committed(&device->phys)));
+        for (enum page_class cls = PAGE_2M; device->open && cls < PAGE_CLASSES; cls++)
+            add(text, "device %u, pages of %s: %s\n", id, page_class_name(cls),
+                device->phys.pools[cls].huge ? "huge pages of the host" : "ordinary memory");
     }
 }
 
