@@ -22,14 +22,14 @@ struct rtExceptionInfo {
     uint32_t code;   /* how the task failed */
 };
 
-static aclrtExceptionInfoCallback callback;
+static aclrtExceptionInfoCallback registered;
 
 void exception_reset(void) {
-    callback = NULL;
+    registered = NULL;
 }
 
 void exception_report(const struct stream *stream, const struct task *task, int code) {
-    aclrtExceptionInfoCallback call = callback;
+    aclrtExceptionInfoCallback call = registered;
     struct rtExceptionInfo info = {.task = (uint32_t)task->position, .stream = (uint32_t)stream->id};
     if (!call)
         return;
@@ -41,10 +41,10 @@ void exception_report(const struct stream *stream, const struct task *task, int 
     table_lock();
 }
 
-aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback function) {
-    ENTER(aclrtSetExceptionInfoCallback, function);
+aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
+    ENTER(aclrtSetExceptionInfoCallback, callback);
     table_lock();
-    callback = function;
+    registered = callback;
     table_unlock();
     return ACL_SUCCESS;
 }

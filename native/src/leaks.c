@@ -52,7 +52,7 @@ __attribute__((destructor)) static void report_leaks(void) {
     char *report = live_report();
     size_t count = report ? count_objects(report) : 0;
     if (count)
-        fprintf(stderr, "hostacl: %zu objects are alive at exit:\n%s", count, report);
+        fprintf(stderr, "hostacl: objects alive at exit: %zu\n%s", count, report);
     free(report);
     if (count && action == LEAKS_FAIL) {
         fflush(NULL);

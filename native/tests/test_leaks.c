@@ -62,13 +62,13 @@ int main(int argc, char **argv) {
     CHECK_EQ(run("off", "leak"), 3);
     CHECK_EQ(err[0], 0);
     CHECK_EQ(run("report", "leak"), 3);
-    CHECK(strstr(err, "hostacl: 2 objects are alive at exit:\nblock 0x"));
+    CHECK(strstr(err, "hostacl: objects alive at exit: 2\nblock 0x"));
     CHECK(strstr(err, ": 5000 bytes asked, 8192 bytes in 4 KiB pages, device 0\n    aclrtMalloc\n"));
     CHECK(strstr(err, "host block 0x") && strstr(err, "device 0: set 1 times\n"));
     CHECK_EQ(run("fail", "leak"), 99);
-    CHECK(strstr(err, "hostacl: 2 objects"));
+    CHECK(strstr(err, "hostacl: objects alive at exit: 2"));
     CHECK_EQ(run("fail", "busy"), 99);
-    CHECK(strstr(err, "hostacl: 2 objects"));
+    CHECK(strstr(err, "hostacl: objects alive at exit: 2"));
     static const char *const good[] = {"unused", "clean", "atexit"};
     for (size_t i = 0; i < 3; i++) {
         CHECK_EQ(run("fail", good[i]), 3);
