@@ -110,6 +110,18 @@ int acl_aclrtGetLastError(const acl_table *table, int level);
 int acl_aclrtPeekAtLastError(const acl_table *table, int level);
 int acl_aclrtGetRunMode(const acl_table *table, int *runMode);
 const char *acl_aclrtGetSocName(const acl_table *table);
+size_t acl_aclDataTypeSize(const acl_table *table, int dataType);
+float acl_aclFloat16ToFloat(const acl_table *table, uint16_t value);
+uint16_t acl_aclFloatToFloat16(const acl_table *table, float value);
+uintptr_t acl_aclCreateDataBuffer(const acl_table *table, uintptr_t data, size_t size);
+int acl_aclDestroyDataBuffer(const acl_table *table, uintptr_t dataBuffer);
+uintptr_t acl_aclGetDataBufferAddr(const acl_table *table, uintptr_t dataBuffer);
+uint32_t acl_aclGetDataBufferSize(const acl_table *table, uintptr_t dataBuffer);
+size_t acl_aclGetDataBufferSizeV2(const acl_table *table, uintptr_t dataBuffer);
+
+/* The text goes to the log as it is. */
+void acl_aclAppLog(const acl_table *table, int logLevel, const char *func, const char *file, uint32_t line,
+                   const char *fmt);
 
 /* ---- Device and context ---- */
 
@@ -134,6 +146,10 @@ int acl_aclrtDeviceGetUuid(const acl_table *table, int32_t deviceId, aclrtUuid *
 int acl_aclrtQueryDeviceStatus(const acl_table *table, int32_t deviceId, int *deviceStatus);
 int acl_aclrtCtxGetCurrentDefaultStream(const acl_table *table, uintptr_t *stream);
 int acl_aclrtGetPrimaryCtxState(const acl_table *table, int32_t deviceId, uint32_t *flags, int32_t *active);
+int acl_aclrtGetDeviceCapability(const acl_table *table, int32_t deviceId, int devFeatureType, int32_t *value);
+int acl_aclrtGetLogicDevIdByUserDevId(const acl_table *table, int32_t userDevid, int32_t *logicDevId);
+int acl_aclrtGetUserDevIdByLogicDevId(const acl_table *table, int32_t logicDevId, int32_t *userDevid);
+int acl_aclrtGetPhyDevIdByLogicDevId(const acl_table *table, int32_t logicDevId, int32_t *phyDevId);
 
 /* ---- Memory ---- */
 
@@ -231,6 +247,9 @@ int acl_aclrtDeviceGetStreamPriorityRange(const acl_table *table, int32_t *least
 int acl_aclrtSetStreamFailureMode(const acl_table *table, uintptr_t stream, uint64_t mode);
 int acl_aclrtValueWrite(const acl_table *table, uintptr_t devAddr, uint64_t value, uint32_t flag, uintptr_t stream);
 int acl_aclrtValueWait(const acl_table *table, uintptr_t devAddr, uint64_t value, uint32_t flag, uintptr_t stream);
+int acl_aclrtStreamAbort(const acl_table *table, uintptr_t stream);
+int acl_aclrtRegStreamStateCallback(const acl_table *table, const char *regName, uintptr_t callback, uintptr_t args);
+int acl_aclrtGetThreadLastTaskId(const acl_table *table, uint32_t *taskId);
 
 /* ---- Callbacks on streams ---- */
 
@@ -242,6 +261,12 @@ int acl_aclrtLaunchHostFunc(const acl_table *table, uintptr_t stream, uintptr_t 
 int acl_aclrtSubscribeHostFunc(const acl_table *table, uint64_t hostFuncThreadId, uintptr_t exeStream);
 int acl_aclrtUnSubscribeHostFunc(const acl_table *table, uint64_t hostFuncThreadId, uintptr_t exeStream);
 int acl_aclrtProcessHostFunc(const acl_table *table, int32_t timeout);
+int acl_aclrtSetExceptionInfoCallback(const acl_table *table, uintptr_t callback);
+uint32_t acl_aclrtGetTaskIdFromExceptionInfo(const acl_table *table, uintptr_t info);
+uint32_t acl_aclrtGetStreamIdFromExceptionInfo(const acl_table *table, uintptr_t info);
+uint32_t acl_aclrtGetThreadIdFromExceptionInfo(const acl_table *table, uintptr_t info);
+uint32_t acl_aclrtGetDeviceIdFromExceptionInfo(const acl_table *table, uintptr_t info);
+uint32_t acl_aclrtGetErrorCodeFromExceptionInfo(const acl_table *table, uintptr_t info);
 
 /* ---- Events and notifies ---- */
 
@@ -309,13 +334,18 @@ int64_t acl_copy_file(const acl_table *table, uintptr_t context, uintptr_t dst, 
 
 /* ---- Python functions that the runtime calls (_host_function.h) ---- */
 
-/* Address of the function to give to aclrtLaunchHostFunc and aclrtLaunchCallback; its argument is a key. */
+/* Addresses of the functions to give to the runtime: to aclrtLaunchHostFunc and aclrtLaunchCallback, whose argument is
+ * a key; to aclrtSetExceptionInfoCallback; to aclrtRegStreamStateCallback, whose argument is a key. */
 uintptr_t acl_host_function(void);
+uintptr_t acl_exception_function(void);
+uintptr_t acl_stream_state_function(void);
 /* From now on no Python function starts; returns when none runs. */
 void acl_end_host_functions(void);
 /* In a forked child: forgets the ones that run in the parent. */
 void acl_forget_host_functions(void);
 extern "Python" void acl_run_host_function(uintptr_t key);
+extern "Python" void acl_run_exception_function(uintptr_t info);
+extern "Python" void acl_run_stream_state_function(uintptr_t stream, int state, uintptr_t key);
 
 /* ---- Export of memory by DLPack (_dlpack.h) ---- */
 

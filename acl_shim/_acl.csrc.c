@@ -163,6 +163,28 @@
     F(aclrtMemPoolSetAttr)                                                                                             \
     F(aclrtMemPoolTrimTo)                                                                                              \
     F(aclrtMemAllocManaged)                                                                                            \
+    F(aclDataTypeSize)                                                                                                 \
+    F(aclFloat16ToFloat)                                                                                               \
+    F(aclFloatToFloat16)                                                                                               \
+    F(aclCreateDataBuffer)                                                                                             \
+    F(aclDestroyDataBuffer)                                                                                            \
+    F(aclGetDataBufferAddr)                                                                                            \
+    F(aclGetDataBufferSize)                                                                                            \
+    F(aclGetDataBufferSizeV2)                                                                                          \
+    F(aclrtGetDeviceCapability)                                                                                        \
+    F(aclrtGetLogicDevIdByUserDevId)                                                                                   \
+    F(aclrtGetUserDevIdByLogicDevId)                                                                                   \
+    F(aclrtGetPhyDevIdByLogicDevId)                                                                                    \
+    F(aclrtStreamAbort)                                                                                                \
+    F(aclrtRegStreamStateCallback)                                                                                     \
+    F(aclrtGetThreadLastTaskId)                                                                                        \
+    F(aclrtSetExceptionInfoCallback)                                                                                   \
+    F(aclrtGetTaskIdFromExceptionInfo)                                                                                 \
+    F(aclrtGetStreamIdFromExceptionInfo)                                                                               \
+    F(aclrtGetThreadIdFromExceptionInfo)                                                                               \
+    F(aclrtGetDeviceIdFromExceptionInfo)                                                                               \
+    F(aclrtGetErrorCodeFromExceptionInfo)                                                                              \
+    F(aclAppLog)                                                                                                       \
     F(hostacl_version)                                                                                                 \
     F(hostacl_error)                                                                                                   \
     F(hostacl_configure)                                                                                               \
@@ -280,6 +302,44 @@ static const char *acl_aclrtGetSocName(const acl_table *table) {
     return CALL_OR(NULL, aclrtGetSocName);
 }
 
+static size_t acl_aclDataTypeSize(const acl_table *table, int dataType) {
+    return CALL_OR(0, aclDataTypeSize, (aclDataType)dataType);
+}
+
+static float acl_aclFloat16ToFloat(const acl_table *table, uint16_t value) {
+    return CALL_OR(0, aclFloat16ToFloat, value);
+}
+
+static uint16_t acl_aclFloatToFloat16(const acl_table *table, float value) {
+    return CALL_OR(0, aclFloatToFloat16, value);
+}
+
+static uintptr_t acl_aclCreateDataBuffer(const acl_table *table, uintptr_t data, size_t size) {
+    return (uintptr_t)CALL_OR(NULL, aclCreateDataBuffer, (void *)data, size);
+}
+
+static int acl_aclDestroyDataBuffer(const acl_table *table, uintptr_t dataBuffer) {
+    return CALL(aclDestroyDataBuffer, (const aclDataBuffer *)dataBuffer);
+}
+
+static uintptr_t acl_aclGetDataBufferAddr(const acl_table *table, uintptr_t dataBuffer) {
+    return (uintptr_t)CALL_OR(NULL, aclGetDataBufferAddr, (const aclDataBuffer *)dataBuffer);
+}
+
+static uint32_t acl_aclGetDataBufferSize(const acl_table *table, uintptr_t dataBuffer) {
+    return CALL_OR(0, aclGetDataBufferSize, (const aclDataBuffer *)dataBuffer);
+}
+
+static size_t acl_aclGetDataBufferSizeV2(const acl_table *table, uintptr_t dataBuffer) {
+    return CALL_OR(0, aclGetDataBufferSizeV2, (const aclDataBuffer *)dataBuffer);
+}
+
+static void acl_aclAppLog(const acl_table *table, int logLevel, const char *func, const char *file, uint32_t line,
+                          const char *fmt) {
+    if (table->aclAppLog != NULL)
+        table->aclAppLog((aclLogLevel)logLevel, func, file, line, "%s", fmt);
+}
+
 /* ---- Device and context ---- */
 
 static int acl_aclrtSetDevice(const acl_table *table, int32_t deviceId) {
@@ -361,6 +421,22 @@ static int acl_aclrtCtxGetCurrentDefaultStream(const acl_table *table, uintptr_t
 
 static int acl_aclrtGetPrimaryCtxState(const acl_table *table, int32_t deviceId, uint32_t *flags, int32_t *active) {
     return CALL(aclrtGetPrimaryCtxState, deviceId, flags, active);
+}
+
+static int acl_aclrtGetDeviceCapability(const acl_table *table, int32_t deviceId, int devFeatureType, int32_t *value) {
+    return CALL(aclrtGetDeviceCapability, deviceId, (aclrtDevFeatureType)devFeatureType, value);
+}
+
+static int acl_aclrtGetLogicDevIdByUserDevId(const acl_table *table, int32_t userDevid, int32_t *logicDevId) {
+    return CALL(aclrtGetLogicDevIdByUserDevId, userDevid, logicDevId);
+}
+
+static int acl_aclrtGetUserDevIdByLogicDevId(const acl_table *table, int32_t logicDevId, int32_t *userDevid) {
+    return CALL(aclrtGetUserDevIdByLogicDevId, logicDevId, userDevid);
+}
+
+static int acl_aclrtGetPhyDevIdByLogicDevId(const acl_table *table, int32_t logicDevId, int32_t *phyDevId) {
+    return CALL(aclrtGetPhyDevIdByLogicDevId, logicDevId, phyDevId);
 }
 
 /* ---- Memory ---- */
@@ -658,6 +734,19 @@ static int acl_aclrtValueWait(const acl_table *table, uintptr_t devAddr, uint64_
     return CALL(aclrtValueWait, (void *)devAddr, value, flag, (aclrtStream)stream);
 }
 
+static int acl_aclrtStreamAbort(const acl_table *table, uintptr_t stream) {
+    return CALL(aclrtStreamAbort, (aclrtStream)stream);
+}
+
+static int acl_aclrtRegStreamStateCallback(const acl_table *table, const char *regName, uintptr_t callback,
+                                           uintptr_t args) {
+    return CALL(aclrtRegStreamStateCallback, regName, (aclrtStreamStateCallback)callback, (void *)args);
+}
+
+static int acl_aclrtGetThreadLastTaskId(const acl_table *table, uint32_t *taskId) {
+    return CALL(aclrtGetThreadLastTaskId, taskId);
+}
+
 /* ---- Callbacks on streams ---- */
 
 static int acl_aclrtLaunchCallback(const acl_table *table, uintptr_t fn, uintptr_t userData, int blockType,
@@ -692,6 +781,30 @@ static int acl_aclrtUnSubscribeHostFunc(const acl_table *table, uint64_t hostFun
 
 static int acl_aclrtProcessHostFunc(const acl_table *table, int32_t timeout) {
     return CALL(aclrtProcessHostFunc, timeout);
+}
+
+static int acl_aclrtSetExceptionInfoCallback(const acl_table *table, uintptr_t callback) {
+    return CALL(aclrtSetExceptionInfoCallback, (aclrtExceptionInfoCallback)callback);
+}
+
+static uint32_t acl_aclrtGetTaskIdFromExceptionInfo(const acl_table *table, uintptr_t info) {
+    return CALL_OR(UINT32_MAX, aclrtGetTaskIdFromExceptionInfo, (const aclrtExceptionInfo *)info);
+}
+
+static uint32_t acl_aclrtGetStreamIdFromExceptionInfo(const acl_table *table, uintptr_t info) {
+    return CALL_OR(UINT32_MAX, aclrtGetStreamIdFromExceptionInfo, (const aclrtExceptionInfo *)info);
+}
+
+static uint32_t acl_aclrtGetThreadIdFromExceptionInfo(const acl_table *table, uintptr_t info) {
+    return CALL_OR(UINT32_MAX, aclrtGetThreadIdFromExceptionInfo, (const aclrtExceptionInfo *)info);
+}
+
+static uint32_t acl_aclrtGetDeviceIdFromExceptionInfo(const acl_table *table, uintptr_t info) {
+    return CALL_OR(UINT32_MAX, aclrtGetDeviceIdFromExceptionInfo, (const aclrtExceptionInfo *)info);
+}
+
+static uint32_t acl_aclrtGetErrorCodeFromExceptionInfo(const acl_table *table, uintptr_t info) {
+    return CALL_OR(UINT32_MAX, aclrtGetErrorCodeFromExceptionInfo, (const aclrtExceptionInfo *)info);
 }
 
 /* ---- Events and notifies ---- */

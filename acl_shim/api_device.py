@@ -32,6 +32,33 @@ class StartApi(Protocol):
     def aclrtGetSocName(self) -> str | None:
         """Return the product's name."""
 
+    def aclAppLog(self, level: int, function: bytes, file: bytes, line: int, text: bytes, /) -> None:
+        """Write a line to the runtime's log."""
+
+    def aclDataTypeSize(self, data_type: int, /) -> int:
+        """Return the size of one element in bytes; 0 where it does not fill whole bytes."""
+
+    def aclFloat16ToFloat(self, value: int, /) -> float:
+        """Return the number that the bits of a float16 mean."""
+
+    def aclFloatToFloat16(self, value: float, /) -> int:
+        """Return the bits of the nearest float16."""
+
+    def aclCreateDataBuffer(self, addr: int, size_bytes: int, /) -> int:
+        """Return a new description of the caller's memory; 0 where there is none."""
+
+    def aclDestroyDataBuffer(self, data_buffer: int, /) -> int:
+        """Destroy a description."""
+
+    def aclGetDataBufferAddr(self, data_buffer: int, /) -> int:
+        """Return the address of a description."""
+
+    def aclGetDataBufferSize(self, data_buffer: int, /) -> int:
+        """Return the size of a description in bytes, cut to 32 bits."""
+
+    def aclGetDataBufferSizeV2(self, data_buffer: int, /) -> int:
+        """Return the size of a description in bytes."""
+
 
 class DeviceApi(Protocol):
     """Devices and contexts; time-outs in milliseconds, -1 for ever."""
@@ -92,6 +119,18 @@ class DeviceApi(Protocol):
 
     def aclrtCtxGetCurrentDefaultStream(self, stream: Cell, /) -> int:
         """Write the default stream of the current context."""
+
+    def aclrtGetDeviceCapability(self, device_id: int, feature: int, value: Cell, /) -> int:
+        """Write whether a device has a feature."""
+
+    def aclrtGetLogicDevIdByUserDevId(self, user_device_id: int, logic_device_id: Cell, /) -> int:
+        """Write the number among all devices of one of this process."""
+
+    def aclrtGetUserDevIdByLogicDevId(self, logic_device_id: int, user_device_id: Cell, /) -> int:
+        """Write the number in this process of a device."""
+
+    def aclrtGetPhyDevIdByLogicDevId(self, logic_device_id: int, physical_device_id: Cell, /) -> int:
+        """Write the number of the hardware of a device."""
 
     def aclrtGetPrimaryCtxState(self, device_id: int, flags: Cell, active: Cell, /) -> int:
         """Write whether a device's default context lives."""

@@ -53,6 +53,15 @@ class StreamApi(Protocol):
     def aclrtSetStreamFailureMode(self, stream: StreamHandle, mode: int, /) -> int:
         """Say what a stream does after a failed task, a `StreamFailureMode`."""
 
+    def aclrtStreamAbort(self, stream: StreamHandle, /) -> int:
+        """Drop the tasks of a stream that have not begun."""
+
+    def aclrtRegStreamStateCallback(self, name: bytes, function: int, args: int, /) -> int:
+        """Have a function called when streams are made and destroyed; a function of 0 ends that."""
+
+    def aclrtGetThreadLastTaskId(self, task_id: Cell, /) -> int:
+        """Write the number of the last task that the calling thread queued."""
+
     def aclrtValueWrite(self, addr: int, value: int, flag: int, stream: StreamHandle, /) -> int:
         """Write a 64-bit word of device memory in stream order."""
 
@@ -86,6 +95,24 @@ class CallbackApi(Protocol):
 
     def aclrtProcessHostFunc(self, timeout_ms: int, /) -> int:
         """Call the host functions that are due on the calling thread, or wait for one."""
+
+    def aclrtSetExceptionInfoCallback(self, function: int, /) -> int:
+        """Have a function called when a task fails; a function of 0 ends that."""
+
+    def aclrtGetTaskIdFromExceptionInfo(self, info: int, /) -> int:
+        """Return the number of the failed task."""
+
+    def aclrtGetStreamIdFromExceptionInfo(self, info: int, /) -> int:
+        """Return the number of its stream."""
+
+    def aclrtGetThreadIdFromExceptionInfo(self, info: int, /) -> int:
+        """Return the thread that queued it."""
+
+    def aclrtGetDeviceIdFromExceptionInfo(self, info: int, /) -> int:
+        """Return its device."""
+
+    def aclrtGetErrorCodeFromExceptionInfo(self, info: int, /) -> int:
+        """Return the code it failed with."""
 
 
 class EventApi(Protocol):

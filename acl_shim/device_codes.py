@@ -41,6 +41,13 @@ class DevAttr(IntEnum):
     ACL_DEV_ATTR_NPU_ARCH = 601
 
 
+class DevFeature(IntEnum):
+    """Name a feature of a device (`aclrtDevFeatureType`)."""
+
+    ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV = 1
+    ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV = 21
+
+
 class DeviceStatus(IntEnum):
     """Say whether a device works (`aclrtDeviceStatus`)."""
 

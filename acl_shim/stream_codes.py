@@ -25,6 +25,13 @@ class StreamStatus(IntEnum):
     ACL_STREAM_STATUS_RESERVED = 0xFFFF
 
 
+class StreamState(IntEnum):
+    """Say what happens to a stream (`aclrtStreamState`)."""
+
+    ACL_RT_STREAM_STATE_CREATE_POST = 1
+    ACL_RT_STREAM_STATE_DESTROY_PRE = 2
+
+
 class StreamFailureMode(IntEnum):
     """Say what a stream does after a failed task."""
 

@@ -3,6 +3,7 @@
 import gc
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from acl_shim.host import HostControls
 from acl_shim.pyacl import acl
 from acl_shim.pyacl.acl import _face
 from tests.helpers.child import run_python
+from tests.helpers.runtime import host_runtime
 from tests.helpers.shared import REPOSITORY
 
 MIB = 1 << 20
@@ -224,6 +226,84 @@ class TestStreams:
         assert rt.launch_host_func(0xBAD0, Callback(), None) != 0
         gc.collect()
         assert len([one for one in gc.get_objects() if isinstance(one, Callback)]) == before
+
+
+class TestFailedTasks:
+    def test_a_callback_gets_the_failed_task(self, host: HostControls, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_face, "_opened", host_runtime())
+        rt = acl.rt
+        assert rt.set_device(0) == 0
+        stream, _ = rt.create_stream()
+        ptr, _ = rt.malloc(4096, 0)
+        seen: list[tuple[int, ...]] = []
+
+        def on_exception(info: int) -> None:
+            getters = (rt.get_error_code_from_exception_info, rt.get_device_id_from_exception_info)
+            seen.append(tuple(get(info) for get in getters))
+
+        assert rt.set_exception_info_callback(on_exception) == 0
+        host.fail_task(1, 507035)
+        assert rt.memset_async(ptr, 4096, 0, 4096, stream) == 0
+        assert rt.synchronize_stream(stream) == 507035
+        assert seen == [(507035, 0)]
+        assert rt.set_exception_info_callback(None) == 0
+        host.fail_task(1, 507035)
+        assert rt.memset_async(ptr, 4096, 0, 4096, stream) == 0
+        assert rt.synchronize_stream(stream) == 507035
+        assert len(seen) == 1
+        assert (rt.free(ptr), rt.destroy_stream(stream), rt.reset_device(0)) == (0, 0, 0)
+
+    def test_a_callback_gets_streams(self, rt: Any, runtime: Runtime) -> None:
+        if not runtime.supports("aclrtRegStreamStateCallback"):
+            pytest.skip("the library has no stream callbacks")
+        seen: list[tuple[int, int, object]] = []
+        assert rt.reg_stream_state_callback("test", lambda *given: seen.append(given), "mine") == 0
+        stream, _ = rt.create_stream()
+        assert rt.destroy_stream(stream) == 0
+        assert rt.reg_stream_state_callback("test", None, None) == 0
+        other, _ = rt.create_stream()
+        assert rt.destroy_stream(other) == 0
+        made, gone = acl.ACL_RT_STREAM_STATE_CREATE_POST, acl.ACL_RT_STREAM_STATE_DESTROY_PRE
+        assert seen == [(stream, made, "mine"), (stream, gone, "mine")]
+
+    def test_what_cannot_be_called_is_refused(self, rt: Any) -> None:
+        for refuse in (lambda: rt.set_exception_info_callback(3), lambda: rt.reg_stream_state_callback("t", 3, None)):
+            with pytest.raises(TypeError, match="callback cannot be called: int"):
+                refuse()
+
+
+class TestTypesAndDescriptions:
+    def test_sizes_of_types(self, rt: Any, runtime: Runtime) -> None:
+        if not runtime.supports("aclDataTypeSize"):
+            pytest.skip("the library has no types")
+        assert [acl.data_type_size(one) for one in (acl.ACL_FLOAT, acl.ACL_FLOAT16, acl.ACL_INT64)] == [4, 2, 8]
+
+    def test_float16(self, rt: Any, runtime: Runtime) -> None:
+        if not runtime.supports("aclFloatToFloat16"):
+            pytest.skip("the library has no conversion")
+        for value in (0.0, 1.5, -2.25, 65504.0):
+            bits = acl.float_to_float16(value)
+            assert bits == int(np.float16(value).view(np.uint16))
+            assert acl.float16_to_float(bits) == value
+        with pytest.raises(TypeError, match="value is a float, not str"):
+            acl.float_to_float16("1")
+
+    def test_a_data_buffer(self, rt: Any, runtime: Runtime) -> None:
+        if not runtime.supports("aclCreateDataBuffer"):
+            pytest.skip("the library has no data buffers")
+        buffer = acl.create_data_buffer(0x1234, 77)
+        assert buffer
+        assert (acl.get_data_buffer_addr(buffer), acl.get_data_buffer_size_v2(buffer)) == (0x1234, 77)
+        assert acl.destroy_data_buffer(buffer) == 0
+
+    def test_a_line_of_the_log(self, rt: Any, host: HostControls, runtime: Runtime, tmp_path: Path) -> None:
+        if runtime.backend != "host":
+            pytest.skip("only the host runtime says where the lines go")
+        file = tmp_path / "log"
+        host.adjust(app_log=str(file))
+        assert acl.app_log(acl.ACL_INFO, "run", "script.py", 12, "100 % of it") is None
+        host.adjust(app_log="off")
+        assert "100 % of it" in file.read_text()
 
 
 class TestVirtualMemory:

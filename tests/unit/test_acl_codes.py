@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from acl_shim import codes, device_codes, memory_codes, stream_codes
+from acl_shim import codes, data_codes, device_codes, memory_codes, stream_codes
 from acl_shim.codes import AclErrorCode, MemMallocPolicy, MemTypeFlag, code_name
 from tests.helpers.shared import REPOSITORY, shared_path
 
@@ -17,7 +17,11 @@ ENUMS = {
     "aclrtMallocAttrType": codes.MallocAttrType,
     "aclrtRunMode": codes.RunMode,
     "aclrtLastErrLevel": codes.LastErrLevel,
+    "aclDataType": data_codes.AclDataType,
+    "aclLogLevel": data_codes.LogLevel,
     "aclrtDevAttr": device_codes.DevAttr,
+    "aclrtDevFeatureType": device_codes.DevFeature,
+    "aclrtStreamState": stream_codes.StreamState,
     "aclrtDeviceStatus": device_codes.DeviceStatus,
     "aclrtStreamStatus": stream_codes.StreamStatus,
     "aclrtEventRecordedStatus": stream_codes.EventRecordedStatus,
@@ -70,7 +74,7 @@ def test_a_constant_has_the_value_of_the_headers(enum: type[IntEnum | IntFlag]) 
         assert constants[name] == int(member), name
 
 
-@pytest.mark.parametrize("module", [codes, device_codes, memory_codes, stream_codes])
+@pytest.mark.parametrize("module", [codes, data_codes, device_codes, memory_codes, stream_codes])
 def test_every_enum_is_compared(module: ModuleType) -> None:
     compared = {*ENUMS.values(), *CONSTANTS, AclErrorCode, MemMallocPolicy, MemTypeFlag}
     enums = {

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from ._kinds import (
     Config,
+    ExceptionFunction,
+    Float,
     Function,
     InShareKey,
     InStruct,
@@ -22,6 +24,7 @@ from ._kinds import (
     OutStruct,
     OutUsage,
     OutWord,
+    StreamStateFunction,
     Structs,
     Text,
     Word,
@@ -84,6 +87,7 @@ BATCH = (
 RESERVE = (OUT_POINTER, SIZE, Word("alignment"), Word("expect_ptr"), Word("flags"))
 MAP = (PTR, SIZE, Word("offset"), HANDLE, Word("flags"))
 PROP = InStruct("prop", "aclrtPhysicalMemProp", ())
+BUFFER, INFO = Word("data_buffer"), Word("exception_info")
 PIDS = Numbers("pids", "int32_t", counted=True)
 KEY = Text("key")
 ATTRIBUTES = OutStruct("aclrtPtrAttributes", {"pageSize": "page_size"})
@@ -93,6 +97,15 @@ ROWS = (
     _acl("finalize", "aclFinalize"),
     _acl("finalize_reference", "aclFinalizeReference", OUT_U64),
     _acl("get_recent_err_msg", "aclGetRecentErrMsg"),
+    _acl("app_log", "aclAppLog", Int("log_level"), Text("func"), Text("file"), Int("line"), Text("message")),
+    _acl("data_type_size", "aclDataTypeSize", Int("data_type")),
+    _acl("float16_to_float", "aclFloat16ToFloat", Int("value")),
+    _acl("float_to_float16", "aclFloatToFloat16", Float("value")),
+    _acl("create_data_buffer", "aclCreateDataBuffer", PTR, SIZE),
+    _acl("destroy_data_buffer", "aclDestroyDataBuffer", BUFFER),
+    _acl("get_data_buffer_addr", "aclGetDataBufferAddr", BUFFER),
+    _acl("get_data_buffer_size", "aclGetDataBufferSize", BUFFER),
+    _acl("get_data_buffer_size_v2", "aclGetDataBufferSizeV2", BUFFER),
     _acl("get_soc_name", "aclrtGetSocName"),
     _rt("get_soc_name", "aclrtGetSocName"),
     _rt("get_last_error", "aclrtGetLastError", Int("level")),
@@ -113,6 +126,10 @@ ROWS = (
     _rt("device_get_bare_tgid", "aclrtDeviceGetBareTgid", OUT_I32),
     _rt("device_get_uuid", "aclrtDeviceGetUuid", DEVICE, OutStruct("aclrtUuid")),
     _rt("query_device_status", "aclrtQueryDeviceStatus", DEVICE, OUT_INT),
+    _rt("get_device_capability", "aclrtGetDeviceCapability", DEVICE, Int("dev_feature_type"), OUT_I32),
+    _rt("get_logic_dev_id_by_user_dev_id", "aclrtGetLogicDevIdByUserDevId", Int("user_dev_id"), OUT_I32),
+    _rt("get_user_dev_id_by_logic_dev_id", "aclrtGetUserDevIdByLogicDevId", Int("logic_dev_id"), OUT_I32),
+    _rt("get_phy_dev_id_by_logic_dev_id", "aclrtGetPhyDevIdByLogicDevId", Int("logic_dev_id"), OUT_I32),
     _rt("create_context", "aclrtCreateContext", OUT_POINTER, DEVICE),
     _rt("destroy_context", "aclrtDestroyContext", Word("context")),
     _rt("set_context", "aclrtSetCurrentContext", Word("context")),
@@ -226,6 +243,9 @@ ROWS = (
     _rt("stream_get_flags", "aclrtStreamGetFlags", STREAM, OUT_U32),
     _rt("device_get_stream_priority_range", "aclrtDeviceGetStreamPriorityRange", OUT_I32, OUT_I32),
     _rt("set_stream_failure_mode", "aclrtSetStreamFailureMode", STREAM, Word("mode")),
+    _rt("stream_abort", "aclrtStreamAbort", STREAM),
+    _rt("reg_stream_state_callback", "aclrtRegStreamStateCallback", Text("reg_name"), StreamStateFunction()),
+    _rt("get_thread_last_task_id", "aclrtGetThreadLastTaskId", OUT_U32),
     _rt("value_write", "aclrtValueWrite", PTR, Word("value"), FLAG, STREAM),
     _rt("value_wait", "aclrtValueWait", PTR, Word("value"), FLAG, STREAM),
     _rt("launch_callback", "aclrtLaunchCallback", Function(), Int("block_type"), STREAM),
@@ -236,6 +256,12 @@ ROWS = (
     _rt("subscribe_host_func", "aclrtSubscribeHostFunc", Word("thread_id"), STREAM),
     _rt("unsubscribe_host_func", "aclrtUnSubscribeHostFunc", Word("thread_id"), STREAM),
     _rt("process_host_func", "aclrtProcessHostFunc", TIMEOUT),
+    _rt("set_exception_info_callback", "aclrtSetExceptionInfoCallback", ExceptionFunction()),
+    _rt("get_task_id_from_exception_info", "aclrtGetTaskIdFromExceptionInfo", INFO),
+    _rt("get_stream_id_from_exception_info", "aclrtGetStreamIdFromExceptionInfo", INFO),
+    _rt("get_thread_id_from_exception_info", "aclrtGetThreadIdFromExceptionInfo", INFO),
+    _rt("get_device_id_from_exception_info", "aclrtGetDeviceIdFromExceptionInfo", INFO),
+    _rt("get_error_code_from_exception_info", "aclrtGetErrorCodeFromExceptionInfo", INFO),
     # events and notifies
     _rt("create_event", "aclrtCreateEvent", OUT_POINTER),
     _rt("create_event_with_flag", "aclrtCreateEventWithFlag", OUT_POINTER, FLAG),

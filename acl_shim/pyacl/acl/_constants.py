@@ -2,12 +2,12 @@
 
 from enum import Enum
 
-from acl_shim import codes, device_codes, memory_codes, stream_codes
+from acl_shim import codes, data_codes, device_codes, memory_codes, stream_codes
 
 
 def _constants() -> dict[str, int]:
     found = {}
-    for module in (codes, device_codes, memory_codes, stream_codes):
+    for module in (codes, data_codes, device_codes, memory_codes, stream_codes):
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, Enum):
                 members = value.__members__.items()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from acl_shim._acl import ffi, lib
+from acl_shim.callbacks import EXCEPTION_FUNCTION, STREAM_STATE_FUNCTION, exceptions_go_to, plan_stream_states
 from acl_shim.queued import HOST_FUNCTION, Queued
 
 from ._values import Output, as_content, as_dict, mapping, number, sequence
@@ -288,6 +289,51 @@ class InWord(Kind):
         """Add the address of a cell."""
         cell = call.keep(ffi.new("uint64_t *", number(call.next(), "value") & _MASK))
         call.arguments.append(lib.acl_address(cell))
+
+
+class ExceptionFunction(Kind):
+    """The Python function that gets failed tasks; None for no function."""
+
+    takes = ("callback",)
+
+    def add(self, call: Call) -> None:
+        """Add the address of the C function that calls it, or 0."""
+        function = call.next()
+        if function is not None and not callable(function):
+            raise TypeError(f"callback cannot be called: {type(function).__name__}")
+        call.arguments.append(0 if function is None else EXCEPTION_FUNCTION)
+        call.finish.append(lambda code: None if code else exceptions_go_to(function))
+
+
+class StreamStateFunction(Kind):
+    """A Python function that gets a stream, its state and what it was registered with; None for no function."""
+
+    takes = ("callback", "args")
+
+    def add(self, call: Call) -> None:
+        """Add the address of the C function that calls it, or 0, and its key."""
+        function, user_data = call.next(), call.next()
+        if function is None:
+            call.arguments += [0, 0]
+        elif callable(function):
+            key = plan_stream_states(lambda stream, state: function(stream, int(state), user_data))
+            call.arguments += [STREAM_STATE_FUNCTION, key]
+        else:
+            raise TypeError(f"callback cannot be called: {type(function).__name__}")
+
+
+class Float(Kind):
+    """A floating-point number."""
+
+    def __init__(self, name: str) -> None:
+        self.takes = (name,)
+
+    def add(self, call: Call) -> None:
+        """Add one number."""
+        value = call.next()
+        if not isinstance(value, int | float):
+            raise TypeError(f"{self.takes[0]} is a float, not {type(value).__name__}")
+        call.arguments.append(value)
 
 
 class Function(Kind):
