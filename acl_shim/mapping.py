@@ -48,15 +48,7 @@ class Mapping(SizedOwner, DeviceMemory):
     def _give_back(self, handle: int) -> None:
         self.reservation.unmap(handle)
 
-    def close(self) -> None:
-        """Unmap the piece; does nothing when that happened already.
-
-        Raises
-        ------
-        AclError
-            The runtime refuses. After failure the piece is mapped still and `close` may be called again.
-        """
-        super().close()
+    def _given_back(self) -> None:
         self.reservation.drop_piece(self._key)
 
     def set_access(self, device_ids: Sequence[int]) -> None:

@@ -94,6 +94,10 @@ class Owner:
                 self._open.append(handle)
                 raise
         self._lease.owned.pop(self._key, None)
+        self._given_back()
+
+    def _given_back(self) -> None:
+        """Forget what hangs on the thing; called once, when it is gone."""
 
     def _alive(self) -> bool:
         """Return whether the runtime still has the thing."""

@@ -137,7 +137,7 @@ class Stream(Owner, StreamTasks):
             Python functions raised. The stream is closed.
         """
         super().close()
-        self._end()
+        self._queued.raise_errors()
 
     def destroy_force(self) -> None:
         """Drop the tasks that have not begun and destroy the stream; does nothing when it is closed.
@@ -150,12 +150,10 @@ class Stream(Owner, StreamTasks):
             Python functions that were called raised. The stream is closed.
         """
         self._close(lambda handle: self._destroy(handle, "aclrtDestroyStreamForce"))
-        self._end()
-
-    def _end(self) -> None:
-        """Forget what the tasks needed, and raise what functions raised."""
-        self._queued.end()
         self._queued.raise_errors()
+
+    def _given_back(self) -> None:
+        self._queued.end()
 
 
 class DefaultStream(StreamTasks):
