@@ -14,6 +14,7 @@ COLUMNS = ("deviation", "function", "part", "card", "strict")
 PARTS = ("ret", "figure", "change", "bytes")
 """Return code; free memory that is stated; its change between two statements; whether a host_check finds its bytes."""
 TRUTH = {"true": True, "false": False}
+NUMBER = re.compile(r"-?\d+")
 FROM_CARD = re.compile(r"card ([+-]) (\d+)")
 
 
@@ -93,6 +94,6 @@ def _row(page: Path, cells: tuple[str, ...]) -> Deviation:
     if len(cells) != len(COLUMNS) or cells[2] not in PARTS:
         raise ValueError(f"{page}: a row of the table of deviations is not understood: {' | '.join(cells)}")
     for cell in cells[3:]:
-        if not (cell in TRUTH or cell == "any" or cell.isdecimal() or FROM_CARD.fullmatch(cell)):
+        if not (cell in TRUTH or cell == "any" or NUMBER.fullmatch(cell) or FROM_CARD.fullmatch(cell)):
             raise ValueError(f"{page}: {cell!r} is neither a number, true, false, any, nor card + number")
     return Deviation(*cells)
