@@ -1,6 +1,7 @@
 """The C interface as cffi declarations, read from the project's public headers: no function is named here."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -9,7 +10,6 @@ from cffi import FFI
 from tests.helpers.shared import REPOSITORY
 
 INCLUDE = REPOSITORY / "native" / "include"
-HEADERS = ("acl/acl.h", "hostacl.h")
 INTEGER_DEFINE = re.compile(r"#\s*define\s+(\w+)\s+(-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*)\s*$")
 QUOTED_INCLUDE = re.compile(r'#\s*include\s+"([^"]+)"')
 CPLUSPLUS_BLOCK = re.compile(r"^#\s*ifdef __cplusplus$.*?^#\s*endif$", re.MULTILINE | re.DOTALL)
@@ -17,10 +17,16 @@ COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 ATTRIBUTE = re.compile(r"\b(?:ACL_FUNC_VISIBILITY|HOSTACL_API)\b|__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 
 
-def declarations(header: str) -> str:
-    """Return a header in the form cffi reads: its quoted includes expanded once, of the macros only whole numbers."""
+def headers() -> list[Path]:
+    """Return every public header, the one that programs include first."""
+    first = INCLUDE / "acl" / "acl.h"
+    return [first, *sorted({*INCLUDE.rglob("*.h")} - {first})]
+
+
+def declarations(paths: Iterable[Path]) -> str:
+    """Return headers in the form cffi reads: each file once, quoted includes expanded, of the macros whole numbers."""
     seen: set[Path] = set()
-    return "\n".join(_expanded(INCLUDE / header, seen))
+    return "\n".join(line for path in paths for line in _expanded(path, seen))
 
 
 def _expanded(path: Path, seen: set[Path]) -> list[str]:
@@ -43,8 +49,7 @@ def _expanded(path: Path, seen: set[Path]) -> list[str]:
 def interface() -> FFI:
     """Return the declarations of every header."""
     ffi = FFI()
-    for header in HEADERS:
-        ffi.cdef(declarations(header))
+    ffi.cdef(declarations(headers()))
     return ffi
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.golden import acl_calls, acl_deviations, runner
-from tests.golden.acl_headers import INCLUDE, constants, declarations, interface, names
+from tests.golden.acl_headers import INCLUDE, constants, declarations, headers, interface, names
 from tests.golden.facts import Report, State, place_text
 from tests.helpers.shared import shared_path
 
@@ -596,7 +596,7 @@ def test_table_that_is_not_understood(strict: Callable[[str, list[Step]], Report
 
 
 def test_headers_are_read_whole() -> None:
-    text = "".join(path.read_text() for path in (INCLUDE / "acl").glob("*.h"))
+    text = "".join(path.read_text() for path in headers())
     prototypes = set(re.findall(r"^ACL_FUNC_VISIBILITY [^;(]*?(\w+)\(", text, re.MULTILINE))
     assert len(prototypes) > 120
     assert prototypes - names() == set()
@@ -613,7 +613,7 @@ def test_layouts_are_those_of_the_compiler(tmp_path: Path) -> None:
     structs = [name for name, ctype in types.items() if ctype.kind in ("struct", "union") and ctype.fields is not None]
     lines = [f'printf("{name} %zu %zu\\n", sizeof({name}), _Alignof({name}));' for name in structs]
     source, program = tmp_path / "layout.c", tmp_path / "layout"
-    includes = '#include <stdio.h>\n#include "acl/acl.h"\n#include "hostacl.h"\n'
+    includes = "".join(f'#include "{path}"\n' for path in headers()) + "#include <stdio.h>\n"
     source.write_text(f"{includes}int main(void) {{ {' '.join(lines)} return 0; }}\n")
     subprocess.run(["cc", f"-I{INCLUDE}", "-o", program, source], check=True)
     output = subprocess.run([program], check=True, capture_output=True, text=True).stdout
@@ -621,13 +621,12 @@ def test_layouts_are_those_of_the_compiler(tmp_path: Path) -> None:
     assert output.split("\n")[:-1] == [f"{name} {ffi.sizeof(name)} {ffi.alignof(name)}" for name in structs]
 
 
-def test_declarations_of_a_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.golden.acl_headers.INCLUDE", tmp_path)
+def test_declarations_of_headers(tmp_path: Path) -> None:
     (tmp_path / "a.h").write_text(
         '#ifndef A\n#define A\n#include <stddef.h>\n#include "b.h"\n#include "b.h"\n#ifdef __cplusplus\nextern "C" {\n'
         "#endif\n#define ONE 1U\n#define TEXT \"x\"\n#define BOTH (ONE | 2)\n/* #define TWO 2\n */\n"
         "ACL_FUNC_VISIBILITY int f(void); /* g */\nint h(int a, ...) __attribute__((format(printf, 1, 2)));\n#endif\n"
     )  # fmt: skip
     (tmp_path / "b.h").write_text("int b;\n")
-    lines = [line.strip() for line in declarations("a.h").splitlines()]
+    lines = [line.strip() for line in declarations([tmp_path / "a.h", tmp_path / "b.h"]).splitlines()]
     assert [line for line in lines if line] == ["int b;", "#define ONE 1U", "int f(void);", "int h(int a, ...) ;"]
