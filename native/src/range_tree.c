@@ -59,39 +59,38 @@ static struct range *merge(struct range *below, struct range *above) {
     return above;
 }
 
-static struct range *insert(struct range *node, struct range *range) {
-    if (!node || range->rank > node->rank) {
-        split(node, range->start, &range->left, &range->right);
-        refresh(range);
-        return range;
+/* Takes a range out of a subtree; whether the longest range of the subtree may be another one now. */
+static bool remove_from(struct range **place, const struct range *range) {
+    struct range *node = *place;
+    if (node == range) {
+        *place = merge(node->left, node->right);
+        return true;
     }
-    if (range->start < node->start)
-        node->left = insert(node->left, range);
-    else
-        node->right = insert(node->right, range);
+    if (!remove_from(range->start < node->start ? &node->left : &node->right, range))
+        return false;
+    uint64_t before = node->max_len;
     refresh(node);
-    return node;
+    return node->max_len != before;
 }
 
-static struct range *without(struct range *node, const struct range *range) {
-    if (node == range)
-        return merge(node->left, node->right);
-    if (range->start < node->start)
-        node->left = without(node->left, range);
-    else
-        node->right = without(node->right, range);
-    refresh(node);
-    return node;
-}
-
+/* The way down touches the nodes on it and no others, so that a large tree costs few cache misses. */
 void range_tree_insert(struct range_tree *tree, struct range *range) {
+    struct range **place = &tree->root;
     range->rank = rank_of(range->start);
-    tree->root = insert(tree->root, range);
+    while (*place && (*place)->rank >= range->rank) {
+        struct range *node = *place;
+        if (node->max_len < range->len)
+            node->max_len = range->len;
+        place = range->start < node->start ? &node->left : &node->right;
+    }
+    split(*place, range->start, &range->left, &range->right);
+    refresh(range);
+    *place = range;
     tree->count++;
 }
 
 void range_tree_remove(struct range_tree *tree, struct range *range) {
-    tree->root = without(tree->root, range);
+    (void)remove_from(&tree->root, range);
     tree->count--;
 }
 
