@@ -124,6 +124,9 @@ typedef struct {
     uint64_t mappings;         /* mappings of handles into reserved ranges */
     uint64_t exports;          /* handles and blocks offered to other processes, also those only kept for their users */
     uint64_t imports;          /* handles and blocks of other processes in use here */
+    uint64_t managed;          /* pieces of managed memory */
+    uint64_t managed_bytes;    /* their bytes, multiples of 2 MiB */
+    uint64_t allocators;       /* descriptions of custom allocators */
     uint64_t registered;       /* ranges of host memory registered by the caller */
     uint64_t registered_bytes; /* their bytes */
     uint64_t streams;          /* streams without the default ones */

@@ -7,6 +7,7 @@
 #include "host_blocks.h"
 #include "host_memory.h"
 #include "host_register.h"
+#include "managed.h"
 #include "pagetable.h"
 #include "physical.h"
 #include "reserve.h"
@@ -95,6 +96,9 @@ static bool describe(uint64_t addr, aclrtPtrAttributes *out) {
     }
     if (region) {
         show_owner(out, region->device, region->pages->cls);
+        if (managed_at(addr))
+            *out = (aclrtPtrAttributes){.location.type = ACL_MEM_LOCATION_TYPE_MANAGED,
+                                        .pageSize = (uint32_t)page_class_bytes(PAGE_2M)};
         return true;
     }
     bool pinned = host_block_holds(addr) || host_register_at(addr);

@@ -7,6 +7,7 @@
 #include "errors.h"
 #include "host_memory.h"
 #include "host_view.h"
+#include "managed.h"
 #include "mapping.h"
 #include "physical.h"
 #include "reserve.h"
@@ -174,13 +175,13 @@ aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *f
     return code;
 }
 
-/* The block or mapping that holds addr. */
+/* The block, mapping or managed memory that holds addr. */
 static const struct range *range_of(uint64_t addr) {
     const struct block *block = block_at(addr);
     const struct mapping *mapping = block ? NULL : mapping_at(addr);
     if (block)
         return &block->range;
-    return mapping ? &mapping->region.range : NULL;
+    return mapping ? &mapping->region.range : managed_at(addr);
 }
 
 aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize) {

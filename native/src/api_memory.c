@@ -18,6 +18,7 @@
 #include "faults.h"
 #include "host_blocks.h"
 #include "malloc_config.h"
+#include "managed.h"
 #include "poison.h"
 #include "runtime.h"
 #include "stream.h"
@@ -180,7 +181,8 @@ static aclError free_block(void *devPtr) {
     uint64_t addr = (uint64_t)(uintptr_t)devPtr;
     table_lock();
     bool shared = block_used_elsewhere(addr);
-    bool freed = !shared && (block_free(addr) || (runtime_config()->profile->free_takes_host && host_block_free(addr)));
+    bool freed = !shared && (block_free(addr) || managed_free(addr) ||
+                             (runtime_config()->profile->free_takes_host && host_block_free(addr)));
     table_unlock();
     if (freed)
         return ACL_SUCCESS;

@@ -10,7 +10,6 @@
 #include "mapping.h"
 #include "physical.h"
 #include "physical_property.h"
-#include "poison.h"
 #include "runtime.h"
 #include "table.h"
 
@@ -37,7 +36,6 @@ static int take(struct physical_request *request, aclrtDrvMemHandle *handle) {
     const struct physical *physical = physical_malloc(request);
     if (physical) {
         *handle = physical->handle;
-        poison_new_pages(request->device, &physical->pages);
         return ACL_SUCCESS;
     }
     int code = device_raise_short(request->device, request->cls, request->bytes, request->bytes);

@@ -13,7 +13,8 @@ enum handle_kind {
     HANDLE_STREAM,
     HANDLE_EVENT,
     HANDLE_NOTIFY,
-    HANDLE_DATA_BUFFER
+    HANDLE_DATA_BUFFER,
+    HANDLE_ALLOCATOR
 };
 
 /* A new handle for the object; null when the table cannot grow. */

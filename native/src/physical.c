@@ -13,6 +13,7 @@
 #include "handles.h"
 #include "host_memory.h"
 #include "mapping.h"
+#include "poison.h"
 #include "share.h"
 
 static struct physical *lingering; /* ended, but in use by another process */
@@ -45,6 +46,7 @@ struct physical *physical_malloc(const struct physical_request *request) {
         free(physical);
         return NULL;
     }
+    poison_new_pages(request->device, &physical->pages);
     physical->device = request->device;
     physical->phys = &request->device->phys;
     physical->attr = request->attr;

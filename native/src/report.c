@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "acl/acl_base.h"
+#include "allocator.h"
 #include "blocks.h"
 #include "context.h"
 #include "data_buffer.h"
@@ -18,6 +19,7 @@
 #include "host_register.h"
 #include "hostacl.h"
 #include "ipc_memory.h"
+#include "managed.h"
 #include "mapping.h"
 #include "notify.h"
 #include "physical.h"
@@ -89,6 +91,9 @@ int hostacl_live(hostacl_live_t *out) {
     out->mappings = mappings_count();
     out->exports = shares_count();
     out->imports = imports_count();
+    out->managed = managed_count();
+    out->managed_bytes = managed_bytes();
+    out->allocators = allocators_count();
     out->registered = host_register_count();
     out->registered_bytes = host_register_bytes();
     out->data_buffers = data_buffers_count();
@@ -147,6 +152,16 @@ static void list_virtual_memory(struct text *text) {
                 number(mapping->region.range.len), physical->handle);
             add_stack(text, mapping->stack);
         }
+    }
+}
+
+static void list_others(struct text *text) {
+    size_t position = 0;
+    for (const struct range *range = managed_from(0); range; range = managed_from(range->start + 1))
+        add(text, "managed memory 0x%llx: %llu bytes\n", number(range->start), number(range->len));
+    for (const void *handle; (handle = handle_next(HANDLE_ALLOCATOR, &position));) {
+        add(text, "allocator %p\n", handle);
+        add_stack(text, handle_stack(handle));
     }
 }
 
@@ -224,6 +239,7 @@ static void list_everything(struct text *text) {
     list_blocks(text);
     list_virtual_memory(text);
     list_foreign(text);
+    list_others(text);
     list_data_buffers(text);
     list_contexts(text);
     list_streams(text);

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "acl/acl_base.h"
+#include "allocator.h"
 #include "app_log.h"
 #include "context.h"
 #include "data_buffer.h"
@@ -28,6 +29,7 @@
 #include "host_register.h"
 #include "init_state.h"
 #include "leaks.h"
+#include "managed.h"
 #include "pagetable.h"
 #include "physical.h"
 #include "poison.h"
@@ -123,6 +125,8 @@ static void end_all(void) {
         host_blocks_free_all();
     }
     host_unregister_all();
+    managed_free_all();
+    allocators_drop_all();
     physicals_drop_device(host_memory());
     host_memory_close_if_idle();
     reservations_drop_all();

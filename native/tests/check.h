@@ -83,6 +83,9 @@ __attribute__((unused)) static void check_nothing_alive(void) {
     CHECK_EQ(live.mappings, 0);
     CHECK_EQ(live.exports, 0);
     CHECK_EQ(live.imports, 0);
+    CHECK_EQ(live.managed, 0);
+    CHECK_EQ(live.managed_bytes, 0);
+    CHECK_EQ(live.allocators, 0);
     CHECK_EQ(live.registered, 0);
     CHECK_EQ(live.registered_bytes, 0);
     CHECK_EQ(live.streams, 0);
