@@ -66,23 +66,29 @@ def test_acl_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
 
     def build(folder: Path, sanitizers: str) -> Path:
         builds.append((folder.name, sanitizers))
-        return program(tmp_path / folder.name, f'echo "$(basename $0) $*" >> {log}; echo said; [ "$3" != "$FAIL_IN" ]')
+        made = tmp_path / folder.name
+        made.mkdir(exist_ok=True)
+        for name in campaigns.FUZZERS:
+            program(made / name, f'echo "{name} $*" >> {log}; echo said; [ "{name} $3" != "$FAIL_IN" ]')
+        return made
 
-    monkeypatch.setattr(campaigns, "build_fuzz", build)
+    monkeypatch.setattr(campaigns, "build_fuzzers", build)
     assert campaigns.main(["acl", "--seed", "9"]) == 0
     assert builds == [("native-asan", "address,undefined"), ("native-tsan", "thread")]
     assert log.read_text().splitlines() == [
-        "native-asan 200000 9 strict 1",
-        "native-asan 200000 9 card 1",
-        "native-tsan 200000 9 strict 4",
-        "native-tsan 200000 9 card 4",
+        f"{name} 200000 9 {profile} {threads}"
+        for threads in (1, 4)
+        for name in ("fuzz", "fuzz_tasks")
+        for profile in ("strict", "card")
     ]
-    assert row(capsys)[2:] == ("passed", "200000 calls for each of address,undefined, thread and strict, card")
-    monkeypatch.setenv("FAIL_IN", "card")
+    verdict, result = row(capsys)[2:]
+    assert verdict == "passed"
+    assert result.startswith("200000 calls of fuzz and fuzz_tasks under address,undefined and thread")
+    monkeypatch.setenv("FAIL_IN", "fuzz_tasks card")
     assert campaigns.main(["acl", "--seed", "9", "--count", "7"]) == 1
     verdict, result = row(capsys)[2:]
     assert verdict == "FAILED"
-    assert result == f"{tmp_path}/native-asan 7 9 card 1 ended with 1"
+    assert result == f"{tmp_path}/native-asan/fuzz_tasks 7 9 card 1 ended with 1"
 
 
 def test_what_a_failing_command_says_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,12 +8,15 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
 from tests.helpers import om_campaign
 from tests.helpers.shared import REPOSITORY
 
 ACL_CALLS = 200_000
+FUZZERS = ("fuzz", "fuzz_tasks")
+"""Programs under native/tests: memory of every kind; tasks on streams over mapped memory."""
 SANITIZERS = {"asan": ("address,undefined", 1), "tsan": ("thread", 4)}
 """Build folder, sanitizers, and the threads that call at a time."""
 PROFILES = ("strict", "card")
@@ -33,21 +36,22 @@ def acl(seed: int, count: int | None) -> str:
     """Make random calls to the host runtime under sanitizers, compared with a model."""
     calls = count or ACL_CALLS
     for name, (sanitizers, threads) in SANITIZERS.items():
-        fuzz = build_fuzz(REPOSITORY / "build" / f"native-{name}", sanitizers)
-        for profile in PROFILES:
-            run([str(fuzz), str(calls), str(seed), profile, str(threads)])
-    return f"{calls} calls for each of {', '.join(text for text, _ in SANITIZERS.values())} and {', '.join(PROFILES)}"
+        folder = build_fuzzers(REPOSITORY / "build" / f"native-{name}", sanitizers)
+        for fuzzer, profile in product(FUZZERS, PROFILES):
+            run([str(folder / fuzzer), str(calls), str(seed), profile, str(threads)])
+    under = " and ".join(sanitizers for sanitizers, _ in SANITIZERS.values())
+    return f"{calls} calls of {' and '.join(FUZZERS)} under {under}, profiles {' and '.join(PROFILES)}"
 
 
 CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {"om": om, "acl": acl}
 
 
-def build_fuzz(folder: Path, sanitizers: str) -> Path:
-    """Build the random calls with sanitizers and return the program."""
+def build_fuzzers(folder: Path, sanitizers: str) -> Path:
+    """Build the random calls with sanitizers and return the folder of the programs."""
     source = ["cmake", "-S", str(REPOSITORY / "native"), "-B", str(folder), "-G", "Ninja"]
     run([*source, "-DGEVAR_TESTS=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DGEVAR_SANITIZE={sanitizers}"])
-    run(["cmake", "--build", str(folder), "--target", "fuzz"])
-    return folder / "tests" / "fuzz"
+    run(["cmake", "--build", str(folder), "--target", *FUZZERS])
+    return folder / "tests"
 
 
 def run(command: Sequence[str]) -> None:
