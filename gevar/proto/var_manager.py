@@ -1,7 +1,14 @@
 """Messages of package deployer: the serialised state of a variable manager.
 
 Every message of the table below is an attribute of this module (`var_manager.VarManagerInfo`), made at its first use;
-the stub file beside this one holds the types.
+the stub file beside this one holds the types. `VarManagerExtension` is gevar's own: it holds what GE's fields have no
+place for. GE passes over it, as over every field it does not know.
+
+Fields of `VarManagerExtension`: key names of batch variables; staged descriptions per graph; records whose key in
+`var_addr_mgr_map` does not tell their name (they count instead of the entry there); the name that a block was made for;
+the variable that a node is a reference to; bytes of the caller's memory per address of a place holder; what blocks
+hold, by content (length in bytes, element size code, xxh3-128 digest) and by place in a file; bytes of place holders
+and the next offset per kind of memory.
 
 Source: GE source, graph_metadef/proto/var_manager.proto.
 """
@@ -73,6 +80,42 @@ FILE = ProtoFile(
             (9, "var_resource", "VarResourceInfo"),
             (10, "mem_resource_map", "map<uint32, MemResourceInfo>"),
             (11, "var_mem_auto_malloc", "bool"),
+            (1000, "gevar", "VarManagerExtension"),
+        ],
+        "VarManagerExtension": [
+            (1, "batch_var_name_map", "map<string, string>"),
+            (2, "staged_var_desc", "map<uint32, VarManagerExtension.StagedVarDescs>"),
+            (3, "var_record", "repeated VarManagerExtension.VarRecord"),
+            (4, "block_name", "map<uint64, string>"),
+            (5, "reference", "repeated VarManagerExtension.Reference"),
+            (6, "place_holder_size", "map<uint64, uint64>"),
+            (7, "constant", "repeated VarManagerExtension.Constant"),
+            (8, "file_constant", "repeated VarManagerExtension.FileConstant"),
+            (9, "mem_resource", "map<uint32, VarManagerExtension.MemResource>"),
+        ],
+        "VarManagerExtension.StagedVarDescs": [(1, "desc", "map<string, .ge.proto.TensorDescriptor>")],
+        "VarManagerExtension.VarRecord": [(1, "name", "string"), (2, "info", "VarAddrMgrInfo")],
+        "VarManagerExtension.Reference": [
+            (1, "name", "string"),
+            (2, "format", "int32"),
+            (3, "dtype", "int32"),
+            (4, "src_var_name", "string"),
+        ],
+        "VarManagerExtension.Constant": [
+            (1, "address", "uint64"),
+            (2, "length", "uint64"),
+            (3, "size_code", "uint32"),
+            (4, "digest", "bytes"),
+        ],
+        "VarManagerExtension.FileConstant": [
+            (1, "address", "uint64"),
+            (2, "location", "string"),
+            (3, "offset", "int64"),
+            (4, "length", "int64"),
+        ],
+        "VarManagerExtension.MemResource": [
+            (1, "const_place_holder_mem_size", "uint64"),
+            (2, "next_offset", "uint64"),
         ],
         "MultiVarManagerInfo": [(1, "var_manager_info", "repeated VarManagerInfo")],
         "SharedContentDescription": [

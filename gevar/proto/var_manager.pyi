@@ -177,6 +177,8 @@ class VarManagerInfo(Message):
     @property
     def mem_resource_map(self) -> MessageMap[int, MemResourceInfo]: ...
     var_mem_auto_malloc: bool
+    @property
+    def gevar(self) -> VarManagerExtension: ...
     def __init__(
         self,
         *,
@@ -191,6 +193,112 @@ class VarManagerInfo(Message):
         var_resource: VarResourceInfo | None = ...,
         mem_resource_map: Mapping[int, MemResourceInfo] | None = ...,
         var_mem_auto_malloc: bool | None = ...,
+        gevar: VarManagerExtension | None = ...,
+    ) -> None: ...
+
+class VarManagerExtension(Message):
+    @property
+    def batch_var_name_map(self) -> ScalarMap[str, str]: ...
+    @property
+    def staged_var_desc(self) -> MessageMap[int, VarManagerExtension_StagedVarDescs]: ...
+    @property
+    def var_record(self) -> RepeatedCompositeFieldContainer[VarManagerExtension_VarRecord]: ...
+    @property
+    def block_name(self) -> ScalarMap[int, str]: ...
+    @property
+    def reference(self) -> RepeatedCompositeFieldContainer[VarManagerExtension_Reference]: ...
+    @property
+    def place_holder_size(self) -> ScalarMap[int, int]: ...
+    @property
+    def constant(self) -> RepeatedCompositeFieldContainer[VarManagerExtension_Constant]: ...
+    @property
+    def file_constant(self) -> RepeatedCompositeFieldContainer[VarManagerExtension_FileConstant]: ...
+    @property
+    def mem_resource(self) -> MessageMap[int, VarManagerExtension_MemResource]: ...
+    def __init__(
+        self,
+        *,
+        batch_var_name_map: Mapping[str, str] | None = ...,
+        staged_var_desc: Mapping[int, VarManagerExtension_StagedVarDescs] | None = ...,
+        var_record: Iterable[VarManagerExtension_VarRecord] | None = ...,
+        block_name: Mapping[int, str] | None = ...,
+        reference: Iterable[VarManagerExtension_Reference] | None = ...,
+        place_holder_size: Mapping[int, int] | None = ...,
+        constant: Iterable[VarManagerExtension_Constant] | None = ...,
+        file_constant: Iterable[VarManagerExtension_FileConstant] | None = ...,
+        mem_resource: Mapping[int, VarManagerExtension_MemResource] | None = ...,
+    ) -> None: ...
+
+class VarManagerExtension_StagedVarDescs(Message):
+    @property
+    def desc(self) -> MessageMap[str, TensorDescriptor]: ...
+    def __init__(
+        self,
+        *,
+        desc: Mapping[str, TensorDescriptor] | None = ...,
+    ) -> None: ...
+
+class VarManagerExtension_VarRecord(Message):
+    name: str
+    @property
+    def info(self) -> VarAddrMgrInfo: ...
+    def __init__(
+        self,
+        *,
+        name: str | None = ...,
+        info: VarAddrMgrInfo | None = ...,
+    ) -> None: ...
+
+class VarManagerExtension_Reference(Message):
+    name: str
+    format: int
+    dtype: int
+    src_var_name: str
+    def __init__(
+        self,
+        *,
+        name: str | None = ...,
+        format: int | None = ...,
+        dtype: int | None = ...,
+        src_var_name: str | None = ...,
+    ) -> None: ...
+
+class VarManagerExtension_Constant(Message):
+    address: int
+    length: int
+    size_code: int
+    digest: bytes
+    def __init__(
+        self,
+        *,
+        address: int | None = ...,
+        length: int | None = ...,
+        size_code: int | None = ...,
+        digest: bytes | None = ...,
+    ) -> None: ...
+
+class VarManagerExtension_FileConstant(Message):
+    address: int
+    location: str
+    offset: int
+    length: int
+    def __init__(
+        self,
+        *,
+        address: int | None = ...,
+        location: str | None = ...,
+        offset: int | None = ...,
+        length: int | None = ...,
+    ) -> None: ...
+
+class VarManagerExtension_MemResource(Message):
+    const_place_holder_mem_size: int
+    next_offset: int
+    def __init__(
+        self,
+        *,
+        const_place_holder_mem_size: int | None = ...,
+        next_offset: int | None = ...,
     ) -> None: ...
 
 class MultiVarManagerInfo(Message):

@@ -36,10 +36,9 @@ class Placement:
     block_bytes: int
 
 
-class MemResource(ABC):
-    """Where the next variable of one kind of memory goes.
-
-    A variable is placed in two steps: `place` finds room and changes nothing, `take` counts it and cannot fail.
+@dataclass(frozen=True, slots=True)
+class MemFigures:
+    """What one kind of memory has assigned.
 
     Attributes
     ----------
@@ -47,13 +46,43 @@ class MemResource(ABC):
         Bytes assigned so far, guards and place holders included.
     const_place_holder_mem_size : int
         Bytes of these that place holders take.
+    next_offset : int
+        Distance from the logic base at which the next variable is looked for a place; 0 for memory of a pool.
+    """
+
+    var_mem_size: int = 0
+    const_place_holder_mem_size: int = 0
+    next_offset: int = 0
+
+    @property
+    def own_bytes(self) -> int:
+        """Bytes assigned to variables, guards included and place holders not."""
+        return self.var_mem_size - self.const_place_holder_mem_size
+
+    def merged(self, other: "MemFigures") -> "MemFigures":
+        """Return the larger one of each figure."""
+        return MemFigures(
+            max(self.var_mem_size, other.var_mem_size),
+            max(self.const_place_holder_mem_size, other.const_place_holder_mem_size),
+            max(self.next_offset, other.next_offset),
+        )
+
+
+class MemResource(ABC):
+    """Where the next variable of one kind of memory goes.
+
+    A variable is placed in two steps: `place` finds room and changes nothing, `take` counts it and cannot fail.
+
+    Attributes
+    ----------
+    figures : MemFigures
+        What is assigned, as one value that is replaced as a whole.
 
     Thread safety: none of its own; used under the manager's lock.
     """
 
     def __init__(self) -> None:
-        self.var_mem_size = 0
-        self.const_place_holder_mem_size = 0
+        self.figures = MemFigures()
 
     @abstractmethod
     def place(self, size_bytes: int, config: MemoryConfig) -> Placement:
@@ -61,13 +90,15 @@ class MemResource(ABC):
 
     def take(self, placement: Placement, *, is_place_holder: bool) -> None:
         """Count a place that `place` has just found as assigned."""
-        self.var_mem_size += placement.block_bytes
-        if is_place_holder:
-            self.const_place_holder_mem_size += placement.block_bytes
+        before, block_bytes = self.figures, placement.block_bytes
+        self.figures = MemFigures(
+            before.var_mem_size + block_bytes,
+            before.const_place_holder_mem_size + (block_bytes if is_place_holder else 0),
+            self._next_offset(placement),
+        )
 
-    def get_var_mem_size(self) -> int:
-        """Return the bytes assigned to variables, guards included and place holders not."""
-        return self.var_mem_size - self.const_place_holder_mem_size
+    def _next_offset(self, placement: Placement) -> int:  # noqa: ARG002
+        return 0
 
 
 class HbmMemResource(MemResource):
@@ -88,7 +119,6 @@ class HbmMemResource(MemResource):
     def __init__(self, space: LogicSpace) -> None:
         super().__init__()
         self._space = space
-        self._next_offset = 0
 
     def place(self, size_bytes: int, config: MemoryConfig) -> Placement:
         """Find room for the data of a variable; see `MemResource.place`.
@@ -100,7 +130,7 @@ class HbmMemResource(MemResource):
             INTERNAL_ERROR).
         """
         block_bytes, base = var_block_bytes(size_bytes), config.var_mem_logic_base
-        start = base + self._next_offset
+        start = base + self.figures.next_offset
         addr = self._space.first_free(start, block_bytes, base=base, align_bytes=SESSION_MEM_ALIGN_BYTES)
         offset = addr - base
         if offset + size_bytes > config.var_mem_max_size:
@@ -111,10 +141,8 @@ class HbmMemResource(MemResource):
             raise SizeOverflowError(what, addr + block_bytes, INT64_MAX, status=INTERNAL_ERROR)
         return Placement(LogicAddr(addr), offset, block_bytes)
 
-    def take(self, placement: Placement, *, is_place_holder: bool) -> None:
-        """Count a place that `place` has just found as assigned."""
-        super().take(placement, is_place_holder=is_place_holder)
-        self._next_offset = placement.offset + placement.block_bytes
+    def _next_offset(self, placement: Placement) -> int:
+        return placement.offset + placement.block_bytes
 
 
 class PoolMemResource(MemResource):

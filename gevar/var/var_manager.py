@@ -1,9 +1,9 @@
 """The variable manager: one identity, one logical address and one block of device memory per device for each variable.
 
 `VarManager` is built in steps, one subject each: `SessionState` (life cycle, sizes), `VarRegistry` (names and logical
-addresses), `VarMemory` (device memory), `VarGraphs` (what graphs do to variables), `VarData` (what is in the memory).
-Writers take the manager's one re-entrant lock. Look-ups that find something read one immutable record without it;
-reading weights, allocating and copying happen outside it.
+addresses), `VarMemory` (device memory), `VarGraphs` (what graphs do to variables), `VarData` (what is in the memory),
+`VarSerial` (stored states). Writers take the manager's one re-entrant lock. Look-ups that find something read one
+immutable record without it; reading weights, allocating, copying and writing messages happen outside it.
 
 Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager.
 """
@@ -11,12 +11,13 @@ Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager.
 from gevar.errors import StateError
 from gevar.var.invariants import broken_invariants
 from gevar.var.session_state import DEFAULT_DEVICE_ID, SessionVersion
-from gevar.var.var_data import VarData
 from gevar.var.var_memory import release_all
+from gevar.var.var_serial import VarSerial
+from gevar.var.var_snapshot import UnknownFields
 from gevar.var.variable import Variable
 
 
-class VarManager(VarData):
+class VarManager(VarSerial):
     """Variables of one session; `VarManagerPool` makes one per session.
 
     Parameters
@@ -67,6 +68,7 @@ class VarManager(VarData):
         with self._lock:
             self._resource = None
             self._mem_resources = {}
+            self._unknown_fields = UnknownFields()
             self.version = SessionVersion.OTHER_VERSION
             self.session_id, self.device_id = 0, DEFAULT_DEVICE_ID
             for region in self._regions.values():

@@ -1,9 +1,16 @@
 """The managers of a process, by session."""
 
 import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from gevar.errors import GevarError
+from gevar.types import DeviceId
+from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.var_manager import VarManager
+
+if TYPE_CHECKING:
+    from gevar.proto.var_manager import MultiVarManagerInfo
 
 
 class VarManagerPool:
@@ -33,6 +40,41 @@ class VarManagerPool:
             if manager is None:
                 manager = self._managers[session_id] = VarManager(session_id)
             return manager
+
+    def multi_var_manager_to_serial(self, session_ids: Iterable[int]) -> "MultiVarManagerInfo":
+        """Return the states of some sessions as one message, in the order given.
+
+        Raises
+        ------
+        StateError, ValueError, VariableError
+            As `VarManager.var_manager_to_serial`; a session without a manager has none that is initialised.
+
+        Source: GE source, graph_metadef/proto/var_manager.proto, MultiVarManagerInfo.
+        """
+        from gevar.proto.var_manager import MultiVarManagerInfo
+
+        infos = [self.get_var_manager(session_id).var_manager_to_serial() for session_id in session_ids]
+        return MultiVarManagerInfo(var_manager_info=infos)
+
+    def multi_var_manager_to_deserial(
+        self, info: "MultiVarManagerInfo", device_id: DeviceId = DEFAULT_DEVICE_ID
+    ) -> list[VarManager]:
+        """Take over states, each into the manager of the session it names; return those managers.
+
+        Raises
+        ------
+        ModelFileError
+            As `VarManager.var_manager_to_deserial`. Managers of the states before have theirs; the one refused is as it
+            was.
+
+        Source: GE source, graph_metadef/proto/var_manager.proto, MultiVarManagerInfo.
+        """
+        managers = []
+        for one in info.var_manager_info:
+            manager = self.get_var_manager(one.session_id)
+            manager.var_manager_to_deserial(one, device_id)
+            managers.append(manager)
+        return managers
 
     def remove_var_manager(self, session_id: int) -> None:
         """Take a manager out and destroy it; does nothing for a session without one.

@@ -1,5 +1,6 @@
 """Names, descriptions and logical addresses of variables."""
 
+from gevar.align import UINT64_MAX
 from gevar.errors import VariableError
 from gevar.status import FAILED, INTERNAL_ERROR, PARAM_INVALID
 from gevar.types import LogicAddr, MemType, TensorDesc
@@ -135,12 +136,16 @@ class VarRegistry(SessionState):
         ------
         StateError
             The manager is not initialised (status INTERNAL_ERROR).
+        ValueError
+            `logic_addr` is not an unsigned 64-bit number.
         VariableError
             A variable in another kind of memory starts at the address (status PARAM_INVALID).
 
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::SetVarAddr.
         Differs: edges 1 and 9 of docs/differences.md.
         """
+        if not 0 <= logic_addr <= UINT64_MAX:
+            raise ValueError(f"logic_addr of variable {name!r} is {logic_addr}, outside 0..{UINT64_MAX}")
         request = self._require(INTERNAL_ERROR).request(name, op, desc, memory_type)
         with self._lock:
             self._require(INTERNAL_ERROR).set_var_addr(request, logic_addr, self._config)
@@ -217,12 +222,12 @@ class VarRegistry(SessionState):
     def get_var_mem_size(self, memory_type: MemType = MemType.RT_MEMORY_HBM) -> int:
         """Return the bytes of logical space assigned to variables, guards included, place holders and restored not."""
         mem = self._mem_resources.get(memory_type)
-        return 0 if mem is None else mem.get_var_mem_size()
+        return 0 if mem is None else mem.figures.own_bytes
 
     def get_var_const_place_holder_mem_size(self, memory_type: MemType = MemType.RT_MEMORY_HBM) -> int:
         """Return the bytes of logical space assigned to place holders, guards included."""
         mem = self._mem_resources.get(memory_type)
-        return 0 if mem is None else mem.const_place_holder_mem_size
+        return 0 if mem is None else mem.figures.const_place_holder_mem_size
 
     def set_batch_variables_key_name(self, batch_var_name: str, key_name: str) -> None:
         """Keep a variable of a batch under another name from now on; without effect before `init`.

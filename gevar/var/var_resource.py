@@ -54,6 +54,7 @@ class VarResource(VarTables):
             raise VariableError(str(key), f"its size is {desc.size} B; give a size from 0", status=INTERNAL_ERROR)
         block = self._block_to_share(request)
         if block is not None:
+            self._revive(request, block, INTERNAL_ERROR)
             return self._point(request, block, _offset(block, config))
         extern = extern_memory_of(request, INTERNAL_ERROR)
         placement = _place(request, mem, config)
@@ -156,6 +157,7 @@ class VarResource(VarTables):
         """Register another form of a variable that is there."""
         key, desc, cur_desc = request.key, request.desc, self.cur_descs[request.key.name]
         if cur_desc.same_description(desc):
+            self._revive(request, current.block, PARAM_INVALID)
             return current
         if current.block.mem_type != request.mem_type:
             raise _type_change(current, request.mem_type)
@@ -163,7 +165,15 @@ class VarResource(VarTables):
             reason = f"{desc.size} B do not fit the {cur_desc.size} B it has; assign it instead of restoring it"
             raise VariableError(str(key), reason, status=PARAM_INVALID)
         block = self._named_block(key, desc.size) or current.block
+        self._revive(request, block, PARAM_INVALID)
         return self._point(request, block, _offset(block, config))
+
+    def _revive(self, request: VarRequest, block: VarBlock, status: int) -> None:
+        """Take the caller's memory from a place holder's node, where that of its block is of another process."""
+        if block.is_place_holder and not self.extern_memory[block.logic_addr].live:
+            extern = extern_memory_of(request, status)
+            if extern is not None:
+                self.extern_memory[block.logic_addr] = extern
 
     def set_var_addr(self, request: VarRequest, logic_addr: LogicAddr, config: MemoryConfig) -> None:
         """Name the address of a key that is not known yet, and make the description current in any case.

@@ -49,6 +49,9 @@ class VarTables:
         Key name per batch variable name.
     graphs : GraphTables
         What graphs did to variables.
+    is_restored : bool
+        Whether they were filled from a message, which may count space that no block takes, and describe a name that has
+        no address.
 
     Thread safety: one writer at a time, under the manager's lock; `find_record`, `blocks` and the look-up of weights
     may run beside it.
@@ -65,6 +68,7 @@ class VarTables:
         self.file_constants = FileConstantIndex()
         self.batch_names: dict[str, str] = {}
         self.graphs = GraphTables()
+        self.is_restored = False
 
     def key_name(self, name: str) -> str:
         """Return the name under which a variable is kept."""

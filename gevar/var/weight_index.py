@@ -8,7 +8,7 @@ Differs: edges 11 and 12 of docs/differences.md.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,14 +32,22 @@ def bytes_equal(first: memoryview, second: memoryview) -> bool:
 
 
 class SharedBlocks:
-    """Blocks that hold the same weight, in the order they were made; each is larger than those before it."""
+    """Blocks that hold the same weight, in the order they were made."""
 
     def __init__(self) -> None:
-        self._sizes: list[int] = []
+        self._holders: dict[VarBlock, None] = {}
+        self._sizes: list[int] = []  # rising: a block that is not larger than the last would never be taken
         self._blocks: list[VarBlock] = []
 
+    def __contains__(self, block: VarBlock) -> bool:
+        return block in self._holders
+
+    def __iter__(self) -> Iterator[VarBlock]:
+        return iter(self._holders)
+
     def add(self, block: VarBlock) -> None:
-        """Add a block; one that is not larger than the last would never be found and is left out."""
+        """Add a block."""
+        self._holders[block] = None
         if not self._sizes or block.size_bytes > self._sizes[-1]:
             self._sizes.append(block.size_bytes)
             self._blocks.append(block)
@@ -50,11 +58,15 @@ class SharedBlocks:
         return self._blocks[index] if index < len(self._blocks) else None
 
 
+ContentKey = tuple[int, int, bytes]
+"""What content is looked up by: length in bytes, element size code, digest."""
+
+
 @dataclass(slots=True, eq=False)
 class Content:
-    """One weight, and the blocks that hold it."""
+    """One weight, and the blocks that hold it; of a restored one only the key is known, until equal bytes come."""
 
-    value: memoryview
+    value: memoryview | None
     blocks: SharedBlocks = field(default_factory=SharedBlocks)
 
 
@@ -71,14 +83,18 @@ class ConstantProbe:
     """
 
     value: memoryview
-    key: tuple[int, int, bytes]
+    key: ContentKey
     _equal: dict[Content, bool] = field(default_factory=dict)
 
     def equals(self, content: Content) -> bool:
-        """Tell whether the content has these bytes; asked again, the answer is remembered."""
+        """Tell whether the content has these bytes; asked again, the answer is remembered.
+
+        Where the bytes of the content are not known, its key decides.
+        """
         known = self._equal.get(content)
         if known is None:
-            known = self._equal[content] = bytes_equal(self.value, content.value)
+            value = content.value
+            known = self._equal[content] = value is None or bytes_equal(self.value, value)
         return known
 
 
@@ -93,8 +109,7 @@ class ConstantIndex:
 
     def __init__(self, digest: Callable[[Bytes], bytes] = xxhash.xxh3_128_digest) -> None:
         self._digest = digest
-        self._contents: dict[tuple[MemType, tuple[int, int, bytes]], list[Content]] = {}
-        self._by_block: dict[VarBlock, Content] = {}
+        self._contents: dict[tuple[MemType, ContentKey], list[Content]] = {}
 
     def probe(self, op: VarOp | None) -> ConstantProbe | None:
         """Return what to look a constant up with; None for an op that never shares by content.
@@ -126,32 +141,55 @@ class ConstantIndex:
         if content is None:
             content = Content(probe.value)
             contents.append(content)
+        elif content.value is None:
+            content.value = probe.value
         content.blocks.add(block)
-        self._by_block[block] = content
+
+    def add_restored(self, key: ContentKey, block: VarBlock) -> None:
+        """Record that a block holds bytes of which only the key is known."""
+        contents = self._contents.setdefault((block.mem_type, key), [])
+        if not contents:
+            contents.append(Content(None))
+        contents[0].blocks.add(block)
 
     def holds(self, probe: ConstantProbe, block: VarBlock) -> bool:
         """Tell whether a block was made to hold these bytes."""
-        content = self._by_block.get(block)
-        return content is not None and probe.equals(content)
+        contents = self._contents.get((block.mem_type, probe.key), ())
+        return any(block in content.blocks for content in contents if probe.equals(content))
+
+    def holders(self) -> Iterator[tuple[ContentKey, VarBlock]]:
+        """Yield each block with the key of what it holds; blocks of equal content in the order they were made."""
+        for (_, key), contents in self._contents.items():
+            for content in contents:
+                for block in content.blocks:
+                    yield key, block
+
+
+FileSlice = tuple[str, int, int]
+"""Path, offset and length in bytes."""
 
 
 class FileConstantIndex:
     """Blocks by path, offset and length of the file slice they hold."""
 
     def __init__(self) -> None:
-        self._blocks: dict[tuple[MemType, str, int, int], SharedBlocks] = {}
-        self._slices: dict[VarBlock, tuple[str, int, int]] = {}
+        self._blocks: dict[tuple[MemType, FileSlice], SharedBlocks] = {}
 
-    def find(self, file_slice: tuple[str, int, int], size_bytes: int, mem_type: MemType) -> VarBlock | None:
+    def find(self, file_slice: FileSlice, size_bytes: int, mem_type: MemType) -> VarBlock | None:
         """Return the oldest block with this slice, this capacity and this kind of memory."""
-        blocks = self._blocks.get((mem_type, *file_slice))
+        blocks = self._blocks.get((mem_type, file_slice))
         return None if blocks is None else blocks.fitting(size_bytes)
 
-    def add(self, file_slice: tuple[str, int, int], block: VarBlock) -> None:
+    def add(self, file_slice: FileSlice, block: VarBlock) -> None:
         """Record that a block holds this slice."""
-        self._blocks.setdefault((block.mem_type, *file_slice), SharedBlocks()).add(block)
-        self._slices[block] = file_slice
+        self._blocks.setdefault((block.mem_type, file_slice), SharedBlocks()).add(block)
 
-    def holds(self, file_slice: tuple[str, int, int], block: VarBlock) -> bool:
+    def holds(self, file_slice: FileSlice, block: VarBlock) -> bool:
         """Tell whether a block was made to hold this slice."""
-        return self._slices.get(block) == file_slice
+        return block in self._blocks.get((block.mem_type, file_slice), ())
+
+    def holders(self) -> Iterator[tuple[FileSlice, VarBlock]]:
+        """Yield each block with the slice it holds; blocks of one slice in the order they were made."""
+        for (_, file_slice), blocks in self._blocks.items():
+            for block in blocks:
+                yield file_slice, block

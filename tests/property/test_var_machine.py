@@ -44,6 +44,7 @@ class Place:
     size: int
     holder: bool = False
     content: object = None
+    live: bool = True
 
 
 @dataclass
@@ -58,6 +59,13 @@ class Model:
     allocated: dict[tuple[int, int], int] = field(default_factory=dict)
     loaded: set[tuple[int, int]] = field(default_factory=set)
     bytes_at: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    ready: set[tuple[int, tuple[str, int, int]]] = field(default_factory=set)
+    changed: dict[str, int] = field(default_factory=dict)
+    staged: dict[str, TensorDesc] = field(default_factory=dict)
+
+    def forget_devices(self) -> None:
+        for known in (self.allocated, self.loaded, self.bytes_at, self.ready):
+            known.clear()
 
     def key(self, name: str, desc: TensorDesc) -> tuple[str, int, int]:
         return self.aliases.get(name, name), int(desc.format), int(desc.dtype)
@@ -100,7 +108,22 @@ class Model:
             self.assigned += _block_bytes(desc.size)
             self.holders += _block_bytes(desc.size) if holder else 0
         self.point(key, desc, place)
+        place.live |= place.holder and holder
         return place
+
+    def renew(self, name: str, fmt: int) -> bool:
+        """Give the current form of a name another format; False where another form has it."""
+        name = self.aliases.get(name, name)
+        cur = self.current.get(name)
+        if cur is None:
+            return True
+        old, new = (name, int(cur.format), int(cur.dtype)), (name, fmt, int(cur.dtype))
+        if new != old and new in self.keys:
+            return False
+        self.keys[new] = self.keys.pop(old)
+        self.ready = {(device, new if key == old else key) for device, key in self.ready}
+        self.current[name] = cur.replace(format=fmt)
+        return True
 
     def point(self, key: tuple[str, int, int], desc: TensorDesc, place: Place) -> None:
         cur = self.current.get(key[0])
@@ -188,6 +211,45 @@ class VarMachine(RuleBasedStateMachine):
             assert self.vm.restore_var_mem(name, op, desc) == place.addr
             model.point(key, desc, place)
 
+    @rule(name=NAMES, fmt=FORMATS)
+    def renew(self, name: str, fmt: Format) -> None:
+        desc = TensorDesc(DataType.DT_FLOAT, fmt, (9,), size=1)
+        if self.model.renew(name, int(fmt)):
+            self.vm.renew_cur_var_desc(name, desc)
+        else:
+            with pytest.raises(VariableError, match="is there already"):
+                self.vm.renew_cur_var_desc(name, desc)
+
+    @rule(name=NAMES, desc=DESCS, device=DEVICES)
+    def call_ready(self, name: str, desc: TensorDesc, device: DeviceId) -> None:
+        key = self.model.key(name, desc)
+        assert self.vm.is_var_ready(name, desc, device) == ((device, key) in self.model.ready)
+        self.vm.set_var_is_ready(name, desc, device)
+        self.model.ready.add((device, key))
+
+    @rule(name=NAMES, desc=DESCS, graph_id=st.integers(0, 2))
+    def change(self, name: str, desc: TensorDesc, graph_id: int) -> None:
+        self.vm.set_changed_graph_id(name, graph_id)
+        self.model.changed[self.model.aliases.get(name, name)] = graph_id
+        self.vm.record_staged_var_desc(7, name, desc)
+        self.model.staged[name] = desc
+
+    @rule(twice=st.booleans())
+    def store_and_restore(self, twice: bool) -> None:
+        """Go on with a manager that was made from the message of this one, read once or twice."""
+        data = self.vm.var_manager_to_serial(strict=False).SerializeToString(deterministic=True)
+        self.vm.destroy()
+        assert self.memory.blocks == {}
+        self.vm = VarManager(1)
+        self.vm.set_mem_manager(self.memory)
+        for _ in range(1 + twice):
+            self.vm.var_manager_to_deserial(data)
+        again = self.vm.var_manager_to_serial(strict=False)
+        assert again.SerializeToString(deterministic=True) == data
+        self.model.forget_devices()
+        for place in self.model.places:
+            place.live = not place.holder
+
     @rule(key=st.sampled_from(["a", "b"]))
     def alias(self, key: str) -> None:
         self.vm.set_batch_variables_key_name("alias", key)
@@ -205,7 +267,7 @@ class VarMachine(RuleBasedStateMachine):
 
     def _resolve(self, addr: int, device: DeviceId) -> None:
         place = self.model.at(addr)
-        if place is None or (place.holder and addr - place.addr >= 8192):
+        if place is None or (place.holder and (addr - place.addr >= 8192 or not place.live)):
             with pytest.raises(AddressError):
                 self.vm.get_var_memory_addr(LogicAddr(addr), device_id=device)
             return
@@ -235,9 +297,7 @@ class VarMachine(RuleBasedStateMachine):
     @rule()
     def free(self) -> None:
         self.vm.free_var_memory()
-        self.model.allocated.clear()
-        self.model.loaded.clear()
-        self.model.bytes_at.clear()
+        self.model.forget_devices()
         assert self.memory.blocks == {}
 
     @rule(device=DEVICES)
@@ -270,6 +330,10 @@ class VarMachine(RuleBasedStateMachine):
                 assert vm.get_var_addr(name, desc) == place.addr
         for place in model.places:
             assert vm.is_var_addr(place.addr)
+        assert vm.get_staged_var_descs(7) == model.staged
+        for graph_id in range(3):
+            names = {name for name, graph in model.changed.items() if graph == graph_id}
+            assert vm.get_changed_var_names(graph_id) == names
 
     @invariant()
     def memory_agrees(self) -> None:

@@ -8,7 +8,8 @@ import pytest
 from gevar.errors import StateError
 from gevar.types import DataType, LogicAddr, MemType
 from gevar.var import VarKey, VarManager
-from gevar.var.device_records import DeviceRecord
+from gevar.var.block_memory import DeviceRecord
+from gevar.var.mem_resource import MemFigures, MemResource
 from gevar.var.var_block import VarBlock
 from gevar.var.var_resource import VarResource
 from tests.helpers.var_memory import FakeMemory, make_desc, make_manager
@@ -58,18 +59,29 @@ def _set(target: object, name: str, value: object) -> None:
     setattr(target, name, value)
 
 
+def _hbm(vm: VarManager) -> MemResource:
+    return vm._mem_resources[MemType.RT_MEMORY_HBM]
+
+
+def _rename_in_record(vm: VarManager) -> None:
+    """Give a record the description of another form than its key says."""
+    key, record = next(iter(_tables(vm).records.items()))
+    _tables(vm).records[key] = replace(record, desc=record.desc.replace(format=7))
+
+
 BREAK: list[tuple[str, Callable[[VarManager], object], str]] = [
     ("overlap", lambda vm: _add(vm, vm["a"].logic_addr + 8, 4), "overlaps x_2_2"),
     ("space", lambda vm: _add(vm, 1 << 50, 4), "the space of x_2_2 is not taken"),
     ("beyond", lambda vm: _add(vm, (1 << 63) - 2, 4), "has a block of 4 B at"),
     ("orphan", _orphan, "a_2_2 stands for a block that is not known"),
+    ("form", _rename_in_record, "has a description of another form"),
     ("current", lambda vm: _set(_tables(vm), "cur_descs", {"q": make_desc(4)}), "description of 'q' has no record"),
     ("end", lambda vm: _set(_tables(vm), "owned_end", 5), "recorded is 5"),
     ("sum", lambda vm: _set(vm._device_records, "malloc_bytes", 5), "recorded are 5 B"),
-    ("assigned", lambda vm: _set(vm._mem_resources[MemType.RT_MEMORY_HBM], "var_mem_size", 1 << 40), "are assigned"),
+    ("assigned", lambda vm: _set(_hbm(vm), "figures", MemFigures(var_mem_size=1 << 40)), "are assigned"),
     (
         "place holders",
-        lambda vm: _set(vm._mem_resources[MemType.RT_MEMORY_HBM], "const_place_holder_mem_size", 1 << 40),
+        lambda vm: _set(_hbm(vm), "figures", MemFigures(const_place_holder_mem_size=1 << 40)),
         "place holders take",
     ),
     ("small", lambda vm: _replace_record(vm, capacity_bytes=100), "has 100 B on device 0 for 64 B"),

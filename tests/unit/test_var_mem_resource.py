@@ -37,14 +37,14 @@ def _assign(resource: HbmMemResource, size: int, config: MemoryConfig = CONFIG, 
 def test_a_block_is_data_in_units_of_512_and_1024_of_guard(size: int, block: int) -> None:
     resource = HbmMemResource(LogicSpace())
     assert _assign(resource, size) == Placement(BASE, 0, block)
-    assert resource.get_var_mem_size() == block
+    assert resource.figures.own_bytes == block
     assert _assign(resource, 4).offset == block
 
 
 def test_finding_room_changes_nothing() -> None:
     resource = HbmMemResource(LogicSpace())
     assert resource.place(100, CONFIG) == resource.place(100, CONFIG)
-    assert resource.get_var_mem_size() == 0
+    assert resource.figures.own_bytes == 0
 
 
 def test_place_holders_are_counted_apart() -> None:
@@ -52,7 +52,11 @@ def test_place_holders_are_counted_apart() -> None:
     _assign(resource, 24)
     assert _assign(resource, 24, holder=True).offset == 1536
     assert _assign(resource, 24).offset == 3072
-    assert (resource.get_var_mem_size(), resource.const_place_holder_mem_size, resource.var_mem_size) == (
+    assert (
+        resource.figures.own_bytes,
+        resource.figures.const_place_holder_mem_size,
+        resource.figures.var_mem_size,
+    ) == (
         3072,
         1536,
         4608,
@@ -75,7 +79,7 @@ def test_sizes_near_the_end_of_64_bits_overflow(size: int) -> None:
     with pytest.raises(SizeOverflowError) as caught:
         resource.place(size, replace(CONFIG, var_mem_max_size=(1 << 64) - 1))
     assert caught.value.status == INTERNAL_ERROR
-    assert resource.get_var_mem_size() == 0
+    assert resource.figures.own_bytes == 0
 
 
 def test_an_address_stays_below_63_bits() -> None:
@@ -99,7 +103,7 @@ def test_taken_space_is_stepped_over() -> None:
     space.take(BASE + 2048, BASE + 3584)
     resource = HbmMemResource(space)
     assert _assign(resource, 512).offset == 3584
-    assert resource.get_var_mem_size() == 1536
+    assert resource.figures.own_bytes == 1536
     assert _assign(resource, 512).offset == 5120
 
 
@@ -132,10 +136,10 @@ def test_memory_of_a_pool_is_counted_as_it_is_asked_for() -> None:
     resource = build_mem_resource(MemType.RT_MEMORY_HOST, LogicSpace(), pool)
     placement = resource.place(700, CONFIG)
     assert placement == Placement(1000, 1000, 700)
-    assert resource.get_var_mem_size() == 0
+    assert resource.figures.own_bytes == 0
     resource.take(placement, is_place_holder=False)
     resource.take(resource.place(9, CONFIG), is_place_holder=False)
-    assert resource.get_var_mem_size() == 709
+    assert resource.figures.own_bytes == 709
     assert asked == [(MemType.RT_MEMORY_HOST, 700), (MemType.RT_MEMORY_HOST, 9)]
 
 
@@ -143,4 +147,4 @@ def test_what_a_pool_refuses_is_not_counted() -> None:
     resource = build_mem_resource(MemType.RT_MEMORY_RDMA_HBM, LogicSpace(), _no_pool)
     with pytest.raises(StateError, match="no pool"):
         resource.place(1, CONFIG)
-    assert resource.get_var_mem_size() == 0
+    assert resource.figures.own_bytes == 0

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gevar.errors import AclError, StateError
+from gevar.errors import AclError, ModelFileError, StateError
+from gevar.types import DeviceId
 from gevar.var import VarManager, VarManagerPool
 from tests.helpers.var_memory import FakeMemory, make_desc
 
@@ -107,3 +108,38 @@ def test_many_threads_get_the_same_manager(pool: VarManagerPool) -> None:
         thread.join()
     assert len(found) == 8
     assert len(set(map(id, found))) == 1
+
+
+def test_states_of_sessions_travel_in_one_message() -> None:
+    here, there = VarManagerPool(), VarManagerPool()
+    for session_id in (5, 3):
+        vm = here.get_var_manager(session_id)
+        vm.init(0, session_id)
+        vm.assign_var_mem(f"v{session_id}", None, make_desc(4))
+    info = here.multi_var_manager_to_serial([5, 3])
+    assert [one.session_id for one in info.var_manager_info] == [5, 3]
+    managers = there.multi_var_manager_to_deserial(info, DeviceId(2))
+    assert managers == [there.get_var_manager(5), there.get_var_manager(3)]
+    assert [vm.device_id for vm in managers] == [2, 2]
+    assert "v5" in managers[0].get_all_variables()
+    assert "v3" in managers[1].get_all_variables()
+
+
+def test_the_state_that_is_refused_leaves_its_manager_alone() -> None:
+    pool = VarManagerPool()
+    for session_id in (1, 2):
+        vm = pool.get_var_manager(session_id)
+        vm.init(0, session_id)
+        vm.assign_var_mem("v", None, make_desc(4))
+    info = pool.multi_var_manager_to_serial([1, 2])
+    info.var_manager_info[1].version = 7
+    other = VarManagerPool()
+    with pytest.raises(ModelFileError, match="version: 7"):
+        other.multi_var_manager_to_deserial(info)
+    assert other.get_var_manager(1).is_var_exist("v")
+    assert not other.get_var_manager(2).is_var_resource_inited
+
+
+def test_a_session_that_is_not_initialised_has_no_state() -> None:
+    with pytest.raises(StateError, match="session 4 is not initialised"):
+        VarManagerPool().multi_var_manager_to_serial([4])

@@ -98,3 +98,10 @@ def test_before_init_nothing_is_named() -> None:
     with pytest.raises(RuntimeError) as caught:
         vm.set_var_addr("v", PLAIN, LogicAddr(0))
     assert getattr(caught.value, "status", None) == INTERNAL_ERROR
+
+
+@pytest.mark.parametrize("addr", [-1, 1 << 64])
+def test_an_address_is_an_unsigned_64_bit_number(vm: VarManager, addr: int) -> None:
+    with pytest.raises(ValueError, match=f"logic_addr of variable 'v' is {addr}"):
+        vm.set_var_addr("v", PLAIN, LogicAddr(addr))
+    assert not vm.is_var_exist("v")

@@ -9,7 +9,16 @@ import pytest
 
 from gevar.types import DataType, DeviceId, Format, LogicAddr, TensorDesc
 from gevar.var import LoadState, VarManager, VarOp
-from tests.helpers.var_memory import GIB, FakeMemory, constant, file_constant, make_desc, make_manager, with_init
+from tests.helpers.var_memory import (
+    GIB,
+    FakeExpandable,
+    FakeMemory,
+    constant,
+    file_constant,
+    make_desc,
+    make_manager,
+    with_init,
+)
 
 BASE = 128 * GIB
 
@@ -270,3 +279,98 @@ def test_readers_beside_a_writer_find_what_is_there(rounds: int) -> None:
 
     _together(3, work)
     vm.check()
+
+
+def test_a_stored_state_is_that_of_one_moment() -> None:
+    vm, stop = make_manager(FakeMemory()), threading.Event()
+
+    def store(number: int) -> None:
+        if number:
+            for n in range(150):
+                name = f"v{number}_{n}"
+                vm.assign_var_mem(name, None, make_desc(n))
+                vm.set_changed_graph_id(name, n % 3)
+                vm.set_trans_road(name, ())
+                vm.renew_cur_var_desc(name, make_desc(n, fmt=Format.FORMAT_NHWC))
+            stop.set()
+            return
+        while not stop.is_set():
+            other = VarManager(1)
+            other.var_manager_to_deserial(vm.var_manager_to_serial())
+            other.check()
+
+    _together(4, store)
+    other = VarManager(1)
+    other.var_manager_to_deserial(vm.var_manager_to_serial())
+    assert other.get_all_variables() == vm.get_all_variables()
+
+
+def test_states_are_merged_from_many_threads() -> None:
+    vm, states = make_manager(), []
+    for t in range(6):
+        one = make_manager()
+        for n in range(20):
+            op = VarOp("n", "Variable", (), (BASE + (t * 20 + n) * 4096,))
+            one.restore_var_mem(f"v{t}_{n}", op, make_desc(100))
+        states.append(one.var_manager_to_serial())
+    _together(12, lambda t: vm.var_manager_to_deserial(states[t % 6]))
+    vm.check()
+    assert len(vm.get_all_variables()) == 120
+
+
+def test_one_graph_is_first_and_one_road_stays() -> None:
+    vm, first, stored = make_manager(), list[int](), list[int]()
+
+    def claim(number: int) -> None:
+        for n in range(50):
+            if vm.set_allocated_graph_id(f"v{n}", number):
+                first.append(n)
+            if vm.set_trans_road(f"v{n}", ()):
+                stored.append(n)
+            vm.set_changed_graph_id(f"v{n}", number)
+
+    _together(8, claim)
+    assert sorted(first) == sorted(stored) == list(range(50))
+    assert sum(len(vm.get_changed_var_names(graph_id)) for graph_id in range(8)) == 50
+    vm.check()
+
+
+def test_each_block_counts_once_for_each_graph() -> None:
+    vm = make_manager(FakeMemory())
+    for n in range(40):
+        vm.assign_var_mem(f"v{n}", None, make_desc(100))
+
+    def ask(number: int) -> None:
+        for n in range(40):
+            for inner in (0, 1, 99):
+                vm.get_var_memory_addr(LogicAddr(BASE + 1536 * n + inner), graph_name=f"g{number % 4}")
+
+    _together(8, ask)
+    counts = vm.get_graph_var_mem_statistics()
+    assert {name: one.alloc_size + one.shared_size for name, one in counts.items()} == dict.fromkeys(
+        ("g0", "g1", "g2", "g3"), 40 * 1536
+    )
+    assert sum(one.alloc_size for one in counts.values()) == vm.get_var_malloc_mem_size() == 40 * 1536
+
+
+def test_memory_that_grows_is_used_and_given_back_by_many_threads() -> None:
+    memory = FakeMemory()
+    vm = make_manager(memory)
+    for n in range(30):
+        vm.assign_var_mem(f"v{n}", None, with_init(make_desc(8), bytes([n]) * 8))
+    growing = [FakeExpandable(memory, capacity=20 * 1536) for _ in range(20)]
+
+    def work(number: int) -> None:
+        for turn in range(20):
+            if number == 0:
+                vm.init_expandable_memory_allocator(growing[turn])
+                vm.free_var_memory()
+            else:
+                vm.get_var_memory_addr(LogicAddr(BASE + 1536 * ((number * 7 + turn) % 30)))
+
+    _together(6, work)
+    vm.check()
+    for n in range(30):
+        assert vm[f"v{n}"].read().tobytes() == bytes([n]) * 8
+    vm.free_var_memory()
+    assert memory.blocks == {}

@@ -160,3 +160,32 @@ def test_what_a_block_holds_is_known_also_when_an_older_block_is_preferred() -> 
     assert constants.find(_probe(constants, b"12345678"), 8, HBM) is first
     assert not constants.holds(_probe(constants, b"12345678"), _block(2, 8))
     assert not files.holds(("/w", 0, 8), _block(2, 8))
+
+
+def test_a_restored_weight_is_known_by_its_digest_until_equal_bytes_come() -> None:
+    index = ConstantIndex(digest=lambda value: bytes(16))
+    probe, other = _probe(index, b"12345678"), _probe(index, b"87654321")
+    first, second, third = _block(0, 8), _block(1000, 64), _block(2000, 128)
+    index.add_restored(probe.key, first)
+    index.add_restored(probe.key, second)
+    assert index.find(probe, 8, HBM) is first
+    assert index.find(probe, 9, HBM) is second
+    assert index.holds(probe, second)
+    index.add(_probe(index, b"12345678"), third)
+    assert index.find(_probe(index, b"12345678"), 65, HBM) is third
+    assert index.find(_probe(index, b"87654321"), 8, HBM) is None  # the bytes are known now
+    assert index.find(other, 8, MemType.RT_MEMORY_RDMA_HBM) is None
+
+
+def test_holders_are_told_in_the_order_they_were_made() -> None:
+    index, large, small, twin = ConstantIndex(), _block(0, 64), _block(1000, 8), _block(2000, 64)
+    probe = _probe(index, b"12345678")
+    for block in (large, small, twin):
+        index.add(probe, block)
+    assert list(index.holders()) == [(probe.key, block) for block in (large, small, twin)]
+    files = FileConstantIndex()
+    for block in (small, large):
+        files.add(("/w", 0, 8), block)
+    assert list(files.holders()) == [(("/w", 0, 8), small), (("/w", 0, 8), large)]
+    assert files.holds(("/w", 0, 8), large)
+    assert not files.holds(("/w", 1, 8), large)
