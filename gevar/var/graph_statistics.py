@@ -50,9 +50,9 @@ class GraphStatistics:
     def count(
         self, graph_name: str, logic_addr: LogicAddr, device_id: DeviceId, size_bytes: int, *, allocated: bool
     ) -> None:
-        """Count a block for a graph, unless it was counted for it or the name is empty."""
+        """Count a block for a graph, unless it was counted for it."""
         known = self._counts.get(graph_name)
-        if not graph_name or (known is not None and (logic_addr, device_id) in known.seen):
+        if known is not None and (logic_addr, device_id) in known.seen:
             return
         with self._lock:
             count = self._counts.setdefault(graph_name, _Count())

@@ -102,7 +102,8 @@ class VarMemory(VarRegistry):
             resource = self._require(PARAM_INVALID)
             if block is not None and block.is_place_holder:
                 dev_addr = place_holder_addr(block, resource.extern_memory[block.logic_addr], logic_addr)
-                self._count(graph_name, block, device_id, allocated=False)
+                if graph_name:
+                    self._count(graph_name, block, device_id, allocated=False)
                 return dev_addr
             region = self._regions.get(device_id)
             if region is not None and memory_type == MemType.RT_MEMORY_HBM:
@@ -117,7 +118,8 @@ class VarMemory(VarRegistry):
                 if got is None:
                     continue
                 record, allocated = got
-            self._count(graph_name, block, device_id, allocated=allocated)
+            if graph_name:
+                self._count(graph_name, block, device_id, allocated=allocated)
             return DevAddr(record.data_addr + logic_addr - block.logic_addr)
 
     def _block_source(self, manager: MemoryManager, device_id: DeviceId) -> BlockSource:
@@ -125,9 +127,8 @@ class VarMemory(VarRegistry):
         return BlockSource(manager, expandable, self.memory_options.is_variable_use_1g_huge_page_only)
 
     def _count(self, graph_name: str, block: VarBlock, device_id: DeviceId, *, allocated: bool) -> None:
-        if graph_name:
-            size_bytes = var_block_bytes(block.size_bytes)
-            self._statistics.count(graph_name, block.logic_addr, device_id, size_bytes, allocated=allocated)
+        size_bytes = var_block_bytes(block.size_bytes)
+        self._statistics.count(graph_name, block.logic_addr, device_id, size_bytes, allocated=allocated)
 
     def check_logic_addr_valid(self, logic_addr: LogicAddr) -> tuple[LogicAddr, int]:
         """Return the start of the variable that holds an address, and the distance from there in bytes.

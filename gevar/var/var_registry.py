@@ -170,6 +170,27 @@ class VarRegistry(SessionState):
         block = self._record(name, desc).block
         return block.logic_addr, block.mem_type
 
+    def get_cur_var_addr_and_type(self, name: str) -> tuple[LogicAddr, MemType]:
+        """Return logical address and kind of memory of a variable in its current form.
+
+        Raises
+        ------
+        StateError
+            The manager is not initialised (status INTERNAL_ERROR).
+        VariableError
+            There is no variable of this name, or its current form has no address (status INTERNAL_ERROR).
+
+        Thread safety: takes no lock while nobody changes the form; it finds one that is being renewed.
+        """
+        resource = self._require(INTERNAL_ERROR)
+        record = resource.find_current(resource.key_name(name))
+        if record is None:
+            with self._lock:
+                record = resource.find_current(resource.key_name(name)) or self._record(
+                    name, self.get_cur_var_desc(name)
+                )
+        return record.block.logic_addr, record.block.mem_type
+
     def _record(self, name: str, desc: TensorDesc) -> VarRecord:
         resource = self._require(INTERNAL_ERROR)
         record = resource.find_record(name, desc)

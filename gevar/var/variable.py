@@ -47,9 +47,9 @@ class Variable:
         Raises
         ------
         StateError, VariableError
-            As `VarManager.get_var_addr`.
+            As `VarManager.get_cur_var_addr_and_type`.
         """
-        return self._manager.get_var_addr(self.name, self.desc)
+        return self._manager.get_cur_var_addr_and_type(self.name)[0]
 
     def dev_addr(self, device_id: DeviceId | None = None) -> DevAddr:
         """Return the address of the data on a device, the manager's own where None; allocate it if there is none.
@@ -59,7 +59,7 @@ class Variable:
         AclError, AddressError, FormatError, OutOfMemoryError, StateError
             As `VarManager.get_var_memory_addr`.
         """
-        logic_addr, mem_type = self._manager.get_var_addr_and_type(self.name, self.desc)
+        logic_addr, mem_type = self._manager.get_cur_var_addr_and_type(self.name)
         return self._manager.get_var_memory_addr(logic_addr, mem_type, self._device(device_id))
 
     def write(self, data: HostBuffer, device_id: DeviceId | None = None) -> None:
@@ -94,7 +94,7 @@ class Variable:
             with read_access(data) as memory:
                 if memory.size_bytes != size_bytes:
                     raise ValueError(f"{self} takes {size_bytes} B, not {memory.size_bytes} B: give its whole value")
-        self._manager.write_var_memory(self._manager.get_var_addr(self.name, desc), data, self._device(device_id))
+        self._manager.write_var_memory(self.logic_addr, data, self._device(device_id))
 
     def read(self, device_id: DeviceId | None = None) -> "np.ndarray[tuple[int, ...], ArrayType]":
         """Return a copy of the value, without the padding.
@@ -116,7 +116,7 @@ class Variable:
         desc = self.desc
         shape, dtype, _ = _array_form(desc)
         value = np.empty(shape, dtype)
-        self._manager.read_var_memory(self._manager.get_var_addr(self.name, desc), value, self._device(device_id))
+        self._manager.read_var_memory(self.logic_addr, value, self._device(device_id))
         return value
 
     def _device(self, device_id: DeviceId | None) -> DeviceId:

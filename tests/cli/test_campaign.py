@@ -36,6 +36,15 @@ def test_om_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     assert int(counts[1]) == int(counts[2]) + int(counts[3]) >= 40
 
 
+def test_var_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    assert campaigns.main(["var", "--count", "40", "--seed", "11"]) == 0
+    name, seed, verdict, result = row(capsys)
+    assert (name, seed, verdict) == ("var", "11", "passed")
+    counts = re.fullmatch(r"(\d+) damaged states: (\d+) restored, (\d+) refused", result)
+    assert counts
+    assert int(counts[1]) == int(counts[2]) + int(counts[3]) >= 40
+
+
 def test_full_number_and_new_seed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     asked: list[tuple[int, int | None]] = []
 

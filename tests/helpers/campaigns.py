@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
-from tests.helpers import om_campaign
+from tests.helpers import om_campaign, var_campaign
 from tests.helpers.shared import REPOSITORY
 
 ACL_CALLS = 200_000
@@ -32,6 +32,12 @@ def om(seed: int, count: int | None) -> str:
     return f"{seen.examples} damaged OM files: {seen.read} read, {seen.refused.total()} refused"
 
 
+def var(seed: int, count: int | None) -> str:
+    """Damage stored states at random: each must be restored whole, or refused with nothing changed."""
+    seen = var_campaign.run(count or var_campaign.FULL_EXAMPLES, seed)
+    return f"{seen.examples} damaged states: {seen.restored} restored, {seen.refused.total()} refused"
+
+
 def acl(seed: int, count: int | None) -> str:
     """Make random calls to the host runtime under sanitizers, compared with a model."""
     calls = count or ACL_CALLS
@@ -43,7 +49,7 @@ def acl(seed: int, count: int | None) -> str:
     return f"{calls} calls of {' and '.join(FUZZERS)} under {under}, profiles {' and '.join(PROFILES)}"
 
 
-CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {"om": om, "acl": acl}
+CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {"om": om, "acl": acl, "var": var}
 
 
 def build_fuzzers(folder: Path, sanitizers: str) -> Path:

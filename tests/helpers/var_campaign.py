@@ -1,5 +1,6 @@
 """Damaging stored states at random, as often as asked: each is restored whole, or refused with one kind of error."""
 
+import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -234,6 +235,8 @@ def run(examples: int, seed_number: int | None = None) -> Campaign:
     """
     number = random.SystemRandom().randrange(2**32) if seed_number is None else seed_number
     print(f"var campaign: {examples} examples, seed {number}")
+    log, level = logging.getLogger("gevar.var"), logging.getLogger("gevar.var").level
+    log.setLevel(logging.ERROR)  # states with keys of one text are told of at every example
     states = seed_states()
     seen = Campaign()
 
@@ -261,5 +264,8 @@ def run(examples: int, seed_number: int | None = None) -> Campaign:
         else:
             seen.refused[found] += 1
 
-    damage()
+    try:
+        damage()
+    finally:
+        log.setLevel(level)
     return seen

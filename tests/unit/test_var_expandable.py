@@ -259,3 +259,28 @@ def test_freeing_waits_for_a_piece_that_is_being_filled(vm: VarManager, memory: 
     vm.check()
     vm.free_var_memory()
     assert memory.blocks == {}
+
+
+def test_whatever_call_fails_nothing_is_lost(memory: FakeMemory) -> None:
+    """Fail the first call, the second, ... until all pass: each time what was got goes back, and a new try succeeds."""
+    number, done = 0, False
+    while not done:
+        number += 1
+        vm, grows = make_manager(memory), FakeExpandable(memory, capacity=2 * 1536)
+        vm.init_expandable_memory_allocator(grows)
+        for n in range(4):
+            vm.assign_var_mem(f"i{n}", None, with_init(make_desc(4), bytes([n]) * 4))
+        memory.fail_at = memory.calls + number
+        try:
+            for n in range(4):
+                vm[f"i{n}"].dev_addr()
+            done = True
+        except AclError:
+            vm.check()
+        memory.fail_at = 0
+        for n in range(4):
+            assert vm[f"i{n}"].read().tobytes() == bytes([n]) * 4
+        vm.check()
+        vm.destroy()
+        assert memory.blocks == {}
+    assert number == 7  # two copies into memory that grows; allocation and copy of two plain blocks

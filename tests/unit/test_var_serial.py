@@ -6,7 +6,8 @@ import pytest
 
 from gevar.errors import AddressError, StateError, VariableError
 from gevar.proto import var_manager
-from gevar.proto.tensor_descriptor import tensor_desc_to_proto
+from gevar.proto.parse import parse_message
+from gevar.proto.tensor_descriptor import tensor_desc_from_proto, tensor_desc_to_proto
 from gevar.status import FAILED, INTERNAL_ERROR
 from gevar.types import DataType, Format, LogicAddr, TensorDesc
 from gevar.var import LoadState, MemoryConfig, SessionVersion, VarManager, VarOp
@@ -368,3 +369,23 @@ def test_a_text_that_no_message_holds_is_a_value_error() -> None:
     with pytest.raises(ValueError):
         vm.var_manager_to_serial()
     assert vm["\ud800"].logic_addr == BASE
+
+
+def test_the_messages_around_a_state(vm: VarManager) -> None:
+    before = vm.var_desc_info_to_serial()
+    vm.renew_cur_var_desc("v", NCHW.replace(format=Format.FORMAT_NHWC))
+    match = var_manager.VarMatchInfo(
+        desc_info_before_compile=before, desc_info_after_compile=vm.var_desc_info_to_serial()
+    )
+    again = parse_message(var_manager.VarMatchInfo, match.SerializeToString())
+    formats = [
+        tensor_desc_from_proto(one.cur_var_tensor_desc_map["v"]).format
+        for one in (again.desc_info_before_compile, again.desc_info_after_compile)
+    ]
+    assert formats == [Format.FORMAT_NC1HWC0, Format.FORMAT_NHWC]
+    shared = var_manager.SharedContentDescription(
+        session_id=1, node_name="c", mem_type=HBM, tensor_desc=tensor_desc_to_proto(NCHW), om_content=WEIGHT
+    )
+    again_shared = parse_message(var_manager.SharedContentDescription, shared.SerializeToString())
+    assert tensor_desc_from_proto(again_shared.tensor_desc) == NCHW
+    assert (again_shared.node_name, again_shared.om_content) == ("c", WEIGHT)

@@ -374,3 +374,21 @@ def test_memory_that_grows_is_used_and_given_back_by_many_threads() -> None:
         assert vm[f"v{n}"].read().tobytes() == bytes([n]) * 8
     vm.free_var_memory()
     assert memory.blocks == {}
+
+
+def test_a_variable_is_found_by_name_while_it_is_renewed() -> None:
+    vm = make_manager(FakeMemory())
+    vm.assign_var_mem("v", None, make_desc(8))
+    vm["v"].write(b"12345678")
+
+    def work(number: int) -> None:
+        for turn in range(300):
+            if number == 0:
+                fmt = (Format.FORMAT_NHWC, Format.FORMAT_NCHW, Format.FORMAT_ND)[turn % 3]
+                vm.renew_cur_var_desc("v", make_desc(8, fmt=fmt))
+            else:
+                assert vm["v"].logic_addr == BASE
+                assert vm["v"].read().tobytes() == b"12345678"
+
+    _together(4, work)
+    vm.check()
