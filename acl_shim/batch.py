@@ -10,6 +10,7 @@ from acl_shim.structs import new_batch_attrs
 from acl_shim.table import new_array, new_cell
 
 _HOST = MemLocationType.ACL_MEM_LOCATION_TYPE_HOST, 0
+_NONE = 2**64 - 1  # number of the failed copy where the runtime names none
 _DEVICE = MemLocationType.ACL_MEM_LOCATION_TYPE_DEVICE
 
 
@@ -53,7 +54,7 @@ class BatchArguments:
         device = _DEVICE, device_id
         dst, src = (device, _HOST) if kind == MemcpyKind.ACL_MEMCPY_HOST_TO_DEVICE else (_HOST, device)
         self._copies = copies
-        self.fail_index = new_cell("size_t *")
+        self.fail_index = new_cell("size_t *", _NONE)
         self.arrays = (
             new_array("uintptr_t[]", (copy.dst for copy in copies)),
             new_array("size_t[]", (copy.dst_max_bytes for copy in copies)),
@@ -68,7 +69,7 @@ class BatchArguments:
     def error_arguments(self) -> dict[str, Argument]:
         """Return the arguments for an error: how many copies, and the first that failed."""
         index = self.fail_index[0]
-        if index >= len(self._copies):  # the runtime names none
+        if index >= len(self._copies):
             return {"copies": len(self._copies)}
         copy = self._copies[index]
         return {

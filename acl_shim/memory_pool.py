@@ -7,11 +7,12 @@ from acl_shim.device_memory import DeviceMemory
 from acl_shim.errors import Argument
 from acl_shim.lease import Lease
 from acl_shim.memory_codes import MemPoolAttr
-from acl_shim.owner import Owner, SizedOwner
+from acl_shim.owner import Owner, SizedOwner, StreamOwner
 from acl_shim.stream import Stream
-from acl_shim.table import address_of, new_array, new_cell
+from acl_shim.table import address_of, new_cell
 
 if TYPE_CHECKING:
+    from acl_shim.stream_scope import StreamScope
     from acl_shim.stream_tasks import StreamTasks
 
 
@@ -126,12 +127,12 @@ class MemoryPool(Owner):
         StateError
             The pool is closed.
         """
-        cell = new_array("size_t[]", [value])
+        cell = new_cell("uint64_t *", value)
         code = self._device.runtime.api.aclrtMemPoolSetAttr(self.handle, attr, address_of(cell))
         self._check(code, "aclrtMemPoolSetAttr", {"attr": attr, "value": value})
 
 
-class PoolBlock(SizedOwner, DeviceMemory):
+class PoolBlock(StreamOwner, SizedOwner, DeviceMemory):
     """Own one block of a memory pool; `MemoryPool.malloc_async` makes them.
 
     `close` and the finaliser free it in the order of its stream: tasks queued before may still use it. It keeps pool
@@ -148,10 +149,12 @@ class PoolBlock(SizedOwner, DeviceMemory):
         self._stream = stream
         super().__init__(pool.device, lease, addr, size_bytes)
 
+    def _home(self) -> "StreamScope":
+        return self._stream.scope
+
     def _give_back(self, handle: int) -> None:
         runtime, stream = self._device.runtime, self._stream
         closed = isinstance(stream, Stream) and stream.closed  # then its tasks are through: any stream serves
-        with stream.scope.current():
-            code = runtime.api.aclrtMemPoolFreeAsync(handle, DEFAULT_STREAM if closed else stream.handle)
+        code = runtime.api.aclrtMemPoolFreeAsync(handle, DEFAULT_STREAM if closed else stream.handle)
         if code:
             raise runtime.error(code, "aclrtMemPoolFreeAsync", {"addr": handle, "size_bytes": self._size_bytes})

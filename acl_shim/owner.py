@@ -16,6 +16,7 @@ from acl_shim.lease import Lease
 
 if TYPE_CHECKING:
     from acl_shim.device import Device
+    from acl_shim.stream_scope import StreamScope
 
 _log = logging.getLogger("acl_shim")
 
@@ -142,3 +143,23 @@ class SizedOwner(Owner):
     def size_bytes(self) -> int:
         """Size in bytes, as asked for."""
         return self._size_bytes
+
+
+class StreamOwner(Owner):
+    """Own one thing that goes back in the context of a stream; the thread's current context stays as it was."""
+
+    __slots__ = ()
+
+    def _home(self) -> "StreamScope":
+        """Return the context."""
+        raise NotImplementedError
+
+    def _close(self, give_back: Callable[[int], None]) -> None:
+        if not self.closed and self._alive():
+            try:
+                with self._home().current():
+                    super()._close(give_back)
+            except StateError:
+                if self._alive():  # else the try has shown that the thing is gone
+                    raise
+        super()._close(give_back)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from acl_shim.api_types import DEFAULT_STREAM, StreamHandle
 from acl_shim.lease import Lease
-from acl_shim.owner import Owner
+from acl_shim.owner import StreamOwner
 from acl_shim.queued import Queued
 from acl_shim.stream_codes import StreamFailureMode
 from acl_shim.stream_tasks import StreamTasks
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from acl_shim.stream_scope import StreamScope
 
 
-class Stream(Owner, StreamTasks):
+class Stream(StreamOwner, StreamTasks):
     """Own one stream; `Device.create_stream` and `Context.create_stream` make them.
 
     `close` and the finaliser wait for the tasks that are queued; `destroy_force` drops them.
@@ -114,17 +114,16 @@ class Stream(Owner, StreamTasks):
         code = runtime.api.aclrtSetStreamFailureMode(handle, mode)
         self._check(code, "aclrtSetStreamFailureMode", {"stream": handle, "mode": mode})
 
-    def _give_back(self, handle: int) -> None:
-        self._destroy(handle, "aclrtDestroyStream")
+    def _home(self) -> "StreamScope":
+        return self._scope
 
-    def _destroy(self, handle: int, call: str) -> None:
-        runtime = self._device.runtime
-        force = call == "aclrtDestroyStreamForce"
-        with self._scope.current():
-            api = runtime.api
-            code = (api.aclrtDestroyStreamForce if force else api.aclrtDestroyStream)(StreamHandle(handle))
-        if code:
-            raise runtime.error(code, call, {"stream": handle, "device_id": self._device.id})
+    def _give_back(self, handle: int) -> None:
+        code = self._device.runtime.api.aclrtDestroyStream(StreamHandle(handle))
+        self._check(code, "aclrtDestroyStream", {"stream": handle})
+
+    def _give_back_force(self, handle: int) -> None:
+        code = self._device.runtime.api.aclrtDestroyStreamForce(StreamHandle(handle))
+        self._check(code, "aclrtDestroyStreamForce", {"stream": handle})
 
     def close(self) -> None:
         """Wait for the tasks and destroy the stream; does nothing when that happened already.
@@ -149,7 +148,7 @@ class Stream(Owner, StreamTasks):
         HostFunctionError
             Python functions that were called raised. The stream is closed.
         """
-        self._close(lambda handle: self._destroy(handle, "aclrtDestroyStreamForce"))
+        self._close(self._give_back_force)
         self._queued.raise_errors()
 
     def _given_back(self) -> None:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from acl_shim.api_types import ContextHandle
+from acl_shim.codes import AclErrorCode
 from acl_shim.event import Event
 from acl_shim.lease import Lease
 from acl_shim.notify import Notify
@@ -40,14 +41,19 @@ class StreamScope:
     @contextmanager
     def current(self) -> Iterator[None]:
         """Make the context current for a ``with`` block; then the one that was, where there was one."""
-        api, before = self.stream_device().runtime.api, new_cell("uintptr_t *")
-        had_one = api.aclrtGetCurrentContext(before) == 0
+        runtime, before = self.stream_device().runtime, new_cell("uintptr_t *")
+        code = runtime.api.aclrtGetCurrentContext(before)
+        if code != AclErrorCode.ACL_ERROR_RT_CONTEXT_NULL:
+            runtime.check(code, "aclrtGetCurrentContext", {})
         self.enter()
         try:
             yield
         finally:
-            if had_one:
-                api.aclrtSetCurrentContext(ContextHandle(before[0]))
+            if code == 0:
+                context = ContextHandle(before[0])
+                runtime.check(
+                    runtime.api.aclrtSetCurrentContext(context), "aclrtSetCurrentContext", {"context": context}
+                )
 
     @property
     def default_stream(self) -> DefaultStream:

@@ -33,9 +33,9 @@ CONTEXT_REFUSED: int = lib.ACL_SHIM_CONTEXT_REFUSED
 _REASON_BYTES = 1024
 
 
-def new_cell(ctype: CellType) -> Cell:
-    """Return a zeroed cell for one out value."""
-    cell: Cell = ffi.new(ctype)
+def new_cell(ctype: CellType, value: int = 0) -> Cell:
+    """Return a cell for one out value, which holds a value already."""
+    cell: Cell = ffi.new(ctype, value)
     return cell
 
 

@@ -16,6 +16,7 @@ from acl_shim.errors import AclError, StateError
 from acl_shim.host import HostControls
 from acl_shim.stream_codes import StreamFlag, WaitValueFlag
 from acl_shim.stream_tasks import StreamTasks
+from acl_shim.table import new_cell
 from tests.helpers.runtime import host_runtime, live_now
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -508,6 +509,25 @@ class TestThreads:
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(work, range(8)))
+        assert not device._enter().owned
+
+    def test_a_stream_of_a_device_that_others_reset_closes_without_a_call(self, host: HostControls) -> None:
+        device = host_runtime().device(1)
+        made = device.create_stream()
+        device.runtime.check(device.runtime.api.aclrtResetDeviceForce(device.id), "aclrtResetDeviceForce", {})
+        made.close()
+        assert made.closed
+        assert host.calls("aclrtDestroyStream") == 0
+
+    def test_a_finaliser_leaves_the_current_context(self, device: Device) -> None:
+        made = [device.create_stream()]
+        with device.create_context() as context:
+            context.enter()
+            made.clear()
+            gc.collect()
+            current = new_cell("uintptr_t *")
+            device.runtime.check(device.runtime.api.aclrtGetCurrentContext(current), "aclrtGetCurrentContext", {})
+            assert current[0] == context.handle
         assert not device._enter().owned
 
     def test_a_stream_is_closed_while_another_context_is_current(self, device: Device) -> None:
