@@ -51,12 +51,14 @@ class DeviceBuffer(SizedOwner, DeviceMemory):
         Raises
         ------
         StateError
-            Somebody uses the block by DLPack. The buffer is open still.
+            Somebody uses the block by DLPack, or its key is open. The buffer is open still.
         AclError
             The runtime refuses. After failure the buffer is open still and `close` may be called again.
         """
         if self._export is not None and self._export() is not None:
             raise StateError(f"DeviceBuffer {self._what()} is in use by DLPack: drop what was made from it first")
+        if (export := self._open_key()) is not None:
+            raise StateError(f"DeviceBuffer {self._what()} is exported as {export.key}: close the IpcExport first")
         super().close()
 
     def _give_back(self, handle: int) -> None:
@@ -64,6 +66,10 @@ class DeviceBuffer(SizedOwner, DeviceMemory):
         code = runtime.api.aclrtFree(handle)
         if code:
             raise runtime.error(code, "aclrtFree", {"addr": handle, "size_bytes": self._size_bytes})
+
+    def _open_key(self) -> IpcExport | None:
+        export = self._ipc_export() if self._ipc_export is not None else None
+        return None if export is None or export.closed else export
 
     def export_key(self, *, check_pid: bool = True) -> IpcExport:
         """Return a key by which other processes import the block; the same one as long as it is open.
@@ -80,8 +86,8 @@ class DeviceBuffer(SizedOwner, DeviceMemory):
         StateError
             The buffer is closed, or the library lacks the function.
         """
-        export = self._ipc_export() if self._ipc_export is not None else None
-        if export is None or export.closed:
+        export = self._open_key()
+        if export is None:
             export = IpcExport.create(self, self._lease, check_pid=check_pid)
             self._ipc_export = weakref.ref(export)
         return export

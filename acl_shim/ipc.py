@@ -55,7 +55,8 @@ class IpcExport(Owner):
         return cls(buffer, lease, read_text(key))
 
     def _give_back(self, _: int) -> None:
-        _close_key(self._device.runtime, self.key)
+        if not self.buffer.closed:  # else both were collected, and the key went with the block
+            _close_key(self._device.runtime, self.key)
 
     def allow_import(self, pids: Sequence[int]) -> None:
         """Say which processes may import the block.

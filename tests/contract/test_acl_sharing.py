@@ -111,6 +111,22 @@ class TestBlocks:
         del export
         assert live_now(host).blocks == 0
 
+    def test_a_block_with_an_open_key_is_not_closed(self, device: Device, block: DeviceBuffer) -> None:
+        with block.export_key(check_pid=False) as export, pytest.raises(StateError, match=f"exported as {export.key}"):
+            block.close()
+        assert block.read(8) == b"exported"
+
+    def test_a_block_in_a_cycle_with_its_key_goes_as_a_whole(self, host: HostControls) -> None:
+        for reverse in (False, True):
+            block = host_runtime().device().malloc(PAGE, MemMallocPolicy.HUGE_ONLY)
+            ring: list[object] = [block, block.export_key(check_pid=False)]
+            if reverse:
+                ring.reverse()
+            ring.append(ring)
+            del block, ring
+            live = live_now(host)
+            assert (live.blocks, live.exports) == (0, 0)
+
     def test_a_closed_buffer_has_no_key(self, device: Device) -> None:
         made = device.malloc(64)
         made.close()
