@@ -24,7 +24,13 @@ from tests.helpers.shared import REPOSITORY
 DOCUMENTATION = ("title", "schema", "driver_codes", "general")
 PROFILE_TEXT = ("runtime", "driver", "simulated", "not_modelled")
 SEQUENCE_TEXT = ("id", "group", "title", "note")
-POOLS = {"normal_pages_4k": "PAGES_4K", "huge_pages_2m": "PAGES_2M", "giant_pages_1g": "PAGES_1G"}
+OPTIONS = {
+    "devices": "DEVICES",
+    "normal_pages_4k": "PAGES_4K",
+    "huge_pages_2m": "PAGES_2M",
+    "giant_pages_1g": "PAGES_1G",
+}
+"""Option of the host runtime for each number of a profile."""
 SOC_NAME = re.compile(r"\bAscend\w+")
 LIMIT_S = 20
 """Seconds after which a sequence counts as hanging."""
@@ -66,7 +72,7 @@ def check(document: Mapping[str, Json], folder: Path, report: Report, *, profile
     base = {"HOSTACL_PROFILE": profile, **_device_options(document.get("profile", {}), report)}
     jobs = []
     for index, entry in enumerate(sequences):
-        override = _pool_options(entry.get("profile_override", {}), ("sequences", index, "profile_override"), report)
+        override = _options(entry.get("profile_override", {}), ("sequences", index, "profile_override"), report)
         jobs.append({"steps": entry["steps"], "environment": {**base, **override}})
     found, ends = run(jobs)
     for index, entry in enumerate(sequences):
@@ -114,22 +120,20 @@ def counts(sequences: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
 
 def _device_options(profile: Mapping[str, Json], report: Report) -> Options:
     """Return the options that make the host runtime's devices those of a recording."""
-    options = _pool_options(profile.get("memory_per_device", {}), ("profile", "memory_per_device"), report)
-    if "devices" in profile:
-        report.mark(("profile", "devices"), profile["devices"], State.INPUT)
-        options["HOSTACL_DEVICES"] = str(profile["devices"])
+    memory = profile.get("memory_per_device", {})
+    options = _options(profile, ("profile",), report) | _options(memory, ("profile", "memory_per_device"), report)
     if soc_name := SOC_NAME.search(json.dumps(profile)):
         options["HOSTACL_SOC_NAME"] = soc_name[0]
     return options
 
 
-def _pool_options(sizes: Mapping[str, Json], place: Place, report: Report) -> Options:
-    """Return the options for page pools; a text that starts with none says that the feature is missing."""
+def _options(part: Mapping[str, Json], place: Place, report: Report) -> Options:
+    """Return the options that a part of a profile states; a text that starts with none says that there are none."""
     options = {}
-    for key, value in sizes.items():
-        if key in POOLS:
+    for key, value in part.items():
+        if key in OPTIONS:
             report.mark((*place, key), value, State.INPUT)
-            options[f"HOSTACL_{POOLS[key]}"] = "none" if str(value).startswith("none") else str(value)
+            options[f"HOSTACL_{OPTIONS[key]}"] = "none" if str(value).startswith("none") else str(value)
     return options
 
 

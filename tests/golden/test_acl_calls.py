@@ -238,6 +238,10 @@ def test_each_sequence_has_its_own_process_and_pages(check: Check) -> None:
     document["sequences"][1]["profile_override"] = {"giant_pages_1g": 5}
     report = check(document)
     assert findings(report) == ""
+    document["sequences"][1]["profile_override"] |= {"devices": 1}
+    assert "aclrtSetDevice: ret: expected 0, found 107001" in findings(
+        check(document | {"sequences": [document["sequences"][1] | {"steps": [call("aclrtSetDevice", 1)]}]})
+    )
     document["sequences"][1]["profile_override"]["fans"] = 2
     assert findings(check(document)) == "unknown sequences[1].profile_override.fans"
 
