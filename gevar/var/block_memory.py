@@ -130,8 +130,13 @@ class ExpandableMemory:
         spare = self._spare.get(size_bytes)
         return spare.pop() if spare else self._allocator.malloc_memory(MALLOC_PURPOSE, size_bytes, True)
 
-    def release(self) -> None:
+    def release(self, *, is_kept: bool = False) -> None:
         """Give all memory back, once nobody is filling a piece of it.
+
+        Parameters
+        ----------
+        is_kept
+            Whether blocks are taken from here afterwards as before.
 
         Raises
         ------
@@ -139,7 +144,7 @@ class ExpandableMemory:
             The allocator cannot; it is the allocator's to give back then.
         """
         with self._lock:
-            self.is_usable = False
+            self.is_usable = self.is_usable and is_kept
             self._allocator.free_memory()
 
 

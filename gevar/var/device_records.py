@@ -168,6 +168,11 @@ class DeviceRecords:
         record.release()
         return None
 
+    def expandables(self) -> list[ExpandableMemory]:
+        """Return all memory that grows, of every device."""
+        with self._lock:
+            return [expandable for device in self._devices.values() for expandable in device.expandables]
+
     def take_all(self) -> tuple[list[DeviceRecord], list[ExpandableMemory]]:
         """Forget every record and state; return the records and the memory that grows, for the caller to release."""
         with self._lock:

@@ -175,6 +175,10 @@ class PoolMemResource(MemResource):
         addr = self._pool(size_bytes)
         return Placement(LogicAddr(addr), addr, size_bytes)
 
+    def take(self, placement: Placement, *, is_place_holder: bool) -> None:  # noqa: ARG002
+        """Count memory that `place` has just taken; place holders are not counted apart in a pool."""
+        super().take(placement, is_place_holder=False)
+
 
 POOL_MEM_TYPES: Final = frozenset({MemType.RT_MEMORY_RDMA_HBM, MemType.RT_MEMORY_HOST})
 """Kinds of memory in which a variable lies in a pool, at its logical address."""

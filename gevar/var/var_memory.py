@@ -99,13 +99,15 @@ class VarMemory(VarRegistry):
                 return DevAddr(logic_addr)
             if memory_type == MemType.RT_MEMORY_RDMA_HBM:
                 return DevAddr(logic_addr)
+            region = self._regions.get(device_id)
+            if known is None and region is not None and memory_type == MemType.RT_MEMORY_HBM:
+                return region.resolve(logic_addr, None, self._config.var_mem_logic_base, 0, manager)
             resource = self._require(PARAM_INVALID)
             if block is not None and block.is_place_holder:
                 dev_addr = place_holder_addr(block, resource.extern_memory[block.logic_addr], logic_addr)
                 if graph_name:
                     self._count(graph_name, block, device_id, allocated=False)
                 return dev_addr
-            region = self._regions.get(device_id)
             if region is not None and memory_type == MemType.RT_MEMORY_HBM:
                 base = self._config.var_mem_logic_base
                 return region.resolve(logic_addr, block, base, resource.owned_end, manager)
@@ -235,7 +237,8 @@ class VarMemory(VarRegistry):
         """Free the device memory of every variable; logical addresses stay, and the next question allocates again.
 
         Load states are forgotten with the memory. Memory of the caller's stays. A call that is allocating meanwhile
-        gives its memory back and starts again.
+        gives its memory back and starts again. Memory that grows is given back and used no more; before `init` it
+        stays in use, as in GE.
 
         Raises
         ------
@@ -249,8 +252,9 @@ class VarMemory(VarRegistry):
         """
         with self._lock:
             self._require_mem_manager()
-            records, expandables = self._take_memory()
-        release_all(records, expandables)
+            is_kept = self._resource is None
+            records, expandables = ([], self._device_records.expandables()) if is_kept else self._take_memory()
+        release_all(records, expandables, is_kept=is_kept)
 
     def _take_memory(self) -> tuple[list[DeviceRecord], list[ExpandableMemory]]:
         """Forget all device memory; for a caller that holds the lock and then calls `release_all` without it."""
@@ -258,8 +262,11 @@ class VarMemory(VarRegistry):
         return self._device_records.take_all()
 
 
-def release_all(records: list[DeviceRecord], expandables: list[ExpandableMemory]) -> None:
-    """Release every record and all memory that grows, then raise the first failure if there was one."""
+def release_all(records: list[DeviceRecord], expandables: list[ExpandableMemory], *, is_kept: bool = False) -> None:
+    """Release every record and all memory that grows, then raise the first failure if there was one.
+
+    `is_kept` leaves memory that grows usable.
+    """
     failures: list[GevarError] = []
     for record in records:
         try:
@@ -269,7 +276,7 @@ def release_all(records: list[DeviceRecord], expandables: list[ExpandableMemory]
             failures.append(error)
     for expandable in expandables:
         try:
-            expandable.release()
+            expandable.release(is_kept=is_kept)
         except GevarError as error:
             failures.append(error)
     if failures:

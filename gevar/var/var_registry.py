@@ -56,7 +56,7 @@ class VarRegistry(SessionState):
         SizeOverflowError
             The variable memory has no room for it (status INTERNAL_ERROR).
 
-        After failure: nothing has changed.
+        After failure: no variable has changed; a kind of memory that is new is known, with no bytes, as in GE.
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::AssignVarMem.
         Differs: edges 2, 7, 8, 9, 10, 11, 12, 19 and 44 of docs/differences.md.
         """
@@ -64,9 +64,8 @@ class VarRegistry(SessionState):
         with self._lock:
             resource = self._require(PARAM_INVALID)
             mem = self._mem_resources.get(memory_type) or self._build_mem_resource(memory_type, resource)
-            record = resource.assign(request, mem, self._config)
             self._mem_resources[memory_type] = mem
-            return record.block.logic_addr
+            return resource.assign(request, mem, self._config).block.logic_addr
 
     def _build_mem_resource(self, memory_type: MemType, resource: VarResource) -> MemResource:
         return build_mem_resource(memory_type, resource.space, self._pool_memory)
@@ -218,11 +217,11 @@ class VarRegistry(SessionState):
 
     def is_var_addr(self, logic_addr: int) -> bool:
         """Tell whether a variable that was assigned or restored starts at a logical address."""
-        return self._resource is not None and self._resource.blocks.exact(logic_addr) is not None
+        return self._resource is not None and self._resource.starts_at(logic_addr) is not None
 
     def get_var_mem_type(self, logic_addr: int) -> MemType:
         """Return the kind of memory of the variable that starts at an address; RT_MEMORY_RESERVED for no variable."""
-        block = None if self._resource is None else self._resource.blocks.exact(logic_addr)
+        block = None if self._resource is None else self._resource.starts_at(logic_addr)
         return MemType.RT_MEMORY_RESERVED if block is None else block.mem_type
 
     def get_cur_var_desc(self, name: str) -> TensorDesc:

@@ -110,11 +110,12 @@ class VarResource(VarTables):
         is_hbm = request.mem_type == MemType.RT_MEMORY_HBM
         addr = LogicAddr(offset + config.var_mem_logic_base if is_hbm else offset)
         block = self._compiled_block(request, addr)
-        if block is None and request.mem_type in POOL_MEM_TYPES:
-            block = self._name_addr(request, addr)
-        elif block is None:
+        if block is None:
             extern = extern_memory_of(request, PARAM_INVALID)
-            block = self._add_block(request, addr, extern, status=PARAM_INVALID)
+            if request.mem_type in POOL_MEM_TYPES:
+                block = self.pool_blocks[addr] = self._name_addr(request, addr)
+            else:
+                block = self._add_block(request, addr, extern, status=PARAM_INVALID)
         return self._point(request, block, offset)
 
     def _compiled_block(self, request: VarRequest, logic_addr: LogicAddr) -> VarBlock | None:

@@ -59,7 +59,7 @@ class VarSnapshot:
     header : VarHeader
         What describes the manager as a whole.
     blocks : list of VarBlock
-        Placed blocks by rising address.
+        Blocks of variables that were assigned or restored.
     extern_memory : dict
         Memory of the caller's per address of a place holder's block.
     records : list of VarRecord
@@ -98,7 +98,7 @@ def take_snapshot(
     graphs = tables.graphs
     return VarSnapshot(
         header,
-        list(tables.blocks),
+        [*tables.blocks, *(block for addr, block in tables.pool_blocks.items() if tables.blocks.exact(addr) is None)],
         dict(tables.extern_memory),
         list(tables.records.values()),
         dict(tables.cur_descs),

@@ -39,6 +39,9 @@ class VarTables:
         Blocks by logical address.
     extern_memory : dict
         Memory of the caller's per logical address of a place holder's block.
+    pool_blocks : dict
+        Blocks of restored variables in memory of a pool, by the logical address their model gave them: the manager
+        knows of no memory there.
     space : LogicSpace
         Ranges of HBM's logical space that blocks take.
     owned_end : int
@@ -62,6 +65,7 @@ class VarTables:
         self.cur_descs: dict[str, TensorDesc] = {}
         self.blocks = AddressIndex()
         self.extern_memory: dict[LogicAddr, ExternMemory] = {}
+        self.pool_blocks: dict[int, VarBlock] = {}
         self.space = LogicSpace()
         self.owned_end = 0
         self.constants = ConstantIndex()
@@ -90,6 +94,10 @@ class VarTables:
         """Return what a batch key name stands for with its current description."""
         desc = self.cur_descs.get(key_name)
         return None if desc is None else self.records.get(VarKey(key_name, desc.format, desc.dtype))
+
+    def starts_at(self, logic_addr: int) -> VarBlock | None:
+        """Return the block of the variable that was assigned or restored at an address."""
+        return self.blocks.exact(logic_addr) or self.pool_blocks.get(logic_addr)
 
     def close_names(self, name: str) -> list[str]:
         """Return up to three names that are known and look like one that is not."""

@@ -186,7 +186,11 @@ def test_a_restored_variable_in_a_pool_has_an_address_and_no_memory(vm: VarManag
         op = VarOp(name, "Variable", (), (BASE + 4096,))
         assert vm.restore_var_mem(name, op, make_desc(16), mem_type) == 4096
         assert vm.get_var_addr_and_type(name, make_desc(16)) == (4096, mem_type)
-    assert not vm.is_var_addr(4096)
+        assert (vm.is_var_addr(4096), vm.get_var_mem_type(4096)) == (True, mem_type)
+        assert not vm.is_var_addr(4097)
+    node = VarOp("h", "Variable", (), (4096,))
+    assert [vm.check_and_set_var_loaded(node) for _ in range(2)] == [False, True]
+    assert dict(vm.var_manager_to_serial(extension=False).var_resource.var_offset_map) == {4096: RDMA}
     with pytest.raises(AddressError, match="belongs to no variable"):
         vm["h"].write(bytes(16))
     with pytest.raises(AddressError, match="belongs to no variable"):
@@ -194,6 +198,15 @@ def test_a_restored_variable_in_a_pool_has_an_address_and_no_memory(vm: VarManag
     assert vm.get_var_memory_addr(LogicAddr(4096), RDMA) == 4096  # as for any number, in GE too
     assert vm.get_var_mem_size(HOST) == vm.get_var_mem_size(RDMA) == 0
     vm.check()
+
+
+def test_a_place_holder_that_is_wrong_is_not_restored_into_a_pool(vm: VarManager) -> None:
+    wrong = VarOp("p", "ConstPlaceHolder", (), (BASE + 4096,))
+    with pytest.raises(VariableError, match="storage_shape") as caught:
+        vm.restore_var_mem("p", wrong, make_desc(16), HOST)
+    assert caught.value.status == PARAM_INVALID
+    assert not vm.is_var_exist("p")
+    assert not vm.is_var_addr(4096)
 
 
 def test_pools_can_be_asked_by_themselves(vm: VarManager, memory: FakeMemory) -> None:
