@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gevar.align import var_block_bytes
 from gevar.types import DevAddr, LogicAddr, MemType, TensorDesc
+from gevar.var.placing import Placing
 from gevar.var.var_key import VarKey
 from gevar.var.var_op import VarOp
 
@@ -51,6 +52,8 @@ class VarBlock:
     placed : bool
         False for an address that was only named (`VarManager.set_var_addr`): it has no memory and no place in the
         address index.
+    placing : Placing
+        How it came to its place.
     """
 
     logic_addr: LogicAddr
@@ -59,6 +62,7 @@ class VarBlock:
     key: VarKey
     is_place_holder: bool = False
     placed: bool = True
+    placing: Placing = Placing.STORED
 
     @property
     def size_bytes(self) -> int:
@@ -93,6 +97,8 @@ class VarRecord:
         keeps it.
     op : VarOp or None
         Node the key was registered with.
+    placing : Placing
+        How the key came to the block.
     """
 
     key: VarKey
@@ -100,3 +106,4 @@ class VarRecord:
     block: VarBlock
     offset: int
     op: VarOp | None
+    placing: Placing = Placing.STORED

@@ -8,10 +8,16 @@ immutable record without it; reading weights, allocating, copying and writing me
 Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager.
 """
 
-from gevar.errors import StateError
+from collections.abc import Mapping
+
+from gevar.errors import StateError, VariableError
+from gevar.status import FAILED, INTERNAL_ERROR
+from gevar.types import DevAddr, DeviceId, MemType
 from gevar.var.invariants import broken_invariants
 from gevar.var.session_state import DEFAULT_DEVICE_ID, SessionVersion
+from gevar.var.var_block import VarBlock
 from gevar.var.var_memory import release_all
+from gevar.var.var_rows import Savings, VarRow, explain_record, row_of, savings_of, standing_for
 from gevar.var.var_serial import VarSerial
 from gevar.var.var_snapshot import UnknownFields
 from gevar.var.variable import Variable
@@ -97,7 +103,84 @@ class VarManager(VarSerial):
         if broken:
             raise StateError(f"the tables of session {self.session_id} do not fit together: {'; '.join(broken)}")
 
+    def table(self) -> tuple[VarRow, ...]:
+        """Return what is registered, one row per form of a variable, by rising logical address.
+
+        Raises
+        ------
+        StateError
+            The manager is not initialised (status INTERNAL_ERROR).
+        """
+        with self._lock:
+            resource = self._require(INTERNAL_ERROR)
+            records = list(resource.records.values())
+            currents = {resource.find_current(name) for name in resource.cur_descs}
+            addrs: dict[VarBlock, dict[DeviceId, DevAddr]] = {}
+            for got in self._device_records.records():
+                addrs.setdefault(got.block, {})[got.device_id] = got.data_addr
+            rows = [
+                row_of(record, is_current=record in currents, dev_addrs=self._dev_addrs(record.block, addrs))
+                for record in records
+            ]
+        return tuple(sorted(rows, key=lambda row: (row.logic_addr, row.key)))
+
+    def _dev_addrs(
+        self, block: VarBlock, known: Mapping[VarBlock, Mapping[DeviceId, DevAddr]]
+    ) -> Mapping[DeviceId, DevAddr]:
+        """Where the data of a block lies, per device; the caller's memory and that of a pool is the own device's."""
+        extern = None if self._resource is None else self._resource.extern_memory.get(block.logic_addr)
+        if block.is_place_holder and extern is not None:
+            return {self.device_id: extern.dev_addr} if extern.live else {}
+        if block.mem_type == MemType.RT_MEMORY_RDMA_HBM and block.placed:
+            return {self.device_id: DevAddr(block.logic_addr)}
+        addrs, base = dict(known.get(block, {})), self._config.var_mem_logic_base
+        for device_id, region in self._regions.items():
+            if block.mem_type == MemType.RT_MEMORY_HBM and block.placed:
+                addrs[device_id] = DevAddr(region.dev_addr + block.logic_addr - base)
+        return addrs
+
+    def explain(self, name: str) -> str:
+        """Say why a variable lies where it does in its current form, and who shares its block.
+
+        Raises
+        ------
+        StateError
+            The manager is not initialised (status INTERNAL_ERROR).
+        VariableError
+            There is no variable of this name, or its current form has no address (status FAILED).
+
+        Examples
+        --------
+        >>> from gevar.types import DataType, Format, TensorDesc
+        >>> vm = VarManager(1)
+        >>> vm.init(SessionVersion.CLOUD_VERSION, session_id=1)
+        >>> _ = vm.assign_var_mem("a", None, TensorDesc(DataType.DT_FLOAT, Format.FORMAT_ND, (2, 3), size=24))
+        >>> print(vm.explain("a"))
+        a_2_0: 24 B at 34359738368 in RT_MEMORY_HBM: fresh, it has new space
+        """
+        with self._lock:
+            resource = self._require(INTERNAL_ERROR)
+            self.get_cur_var_desc(name)
+            record = resource.find_current(resource.key_name(name))
+            if record is None:
+                raise VariableError(name, "its current form has no address; assign it first", status=FAILED)
+            return explain_record(record, standing_for(record.block, resource.records.values(), but=record))
+
+    def savings(self) -> Savings:
+        """Return the logical space that sharing saves, by kind of sharing.
+
+        Raises
+        ------
+        StateError
+            The manager is not initialised (status INTERNAL_ERROR).
+        """
+        with self._lock:
+            return savings_of(self._require(INTERNAL_ERROR).records.values())
+
     def __repr__(self) -> str:
         resource = self._resource
-        state = "not initialised" if resource is None else f"{len(resource.cur_descs)} variables"
+        state = "not initialised"
+        if resource is not None:
+            assigned, device = self.get_var_mem_size(), self.get_var_malloc_mem_size()
+            state = f"{len(resource.cur_descs)} variables, {assigned} B assigned, {device} B of device memory"
         return f"<VarManager of session {self._own_session_id}: {state}>"

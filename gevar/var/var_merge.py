@@ -100,7 +100,7 @@ def merge(tables: VarResource, incoming: VarResource) -> None:
     for key, record in incoming.records.items():
         if key not in tables.records:
             block = tables.blocks.exact(record.block.logic_addr) or record.block
-            tables.records[key] = VarRecord(key, record.desc, block, record.offset, record.op)
+            tables.records[key] = VarRecord(key, record.desc, block, record.offset, record.op, record.placing)
     tables.cur_descs.update(incoming.cur_descs)
     tables.batch_names.update(incoming.batch_names)
     mine, theirs = tables.graphs, incoming.graphs

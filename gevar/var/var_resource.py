@@ -12,6 +12,7 @@ from gevar.status import INTERNAL_ERROR, PARAM_INVALID
 from gevar.types import LogicAddr, MemType, TensorDesc
 from gevar.var.mem_resource import POOL_MEM_TYPES, MemResource, Placement
 from gevar.var.memory_config import MemoryConfig
+from gevar.var.placing import Placing
 from gevar.var.var_block import VarBlock, VarRecord
 from gevar.var.var_key import VarKey
 from gevar.var.var_op import CONSTANTOP, VarOp
@@ -52,30 +53,31 @@ class VarResource(VarTables):
         key, desc = request.key, request.desc
         if desc.size < 0:
             raise VariableError(str(key), f"its size is {desc.size} B; give a size from 0", status=INTERNAL_ERROR)
-        block = self._block_to_share(request)
+        block, placing = self._block_to_share(request)
         if block is not None:
             self._revive(request, block, INTERNAL_ERROR)
-            return self._point(request, block, _offset(block, config))
+            return self._point(request, block, _offset(block, config), placing)
         extern = extern_memory_of(request, INTERNAL_ERROR)
         placement = _place(request, mem, config)
-        block = self._add_block(request, placement.logic_addr, extern, status=INTERNAL_ERROR)
+        block = self._add_block(request, placement.logic_addr, extern, Placing.ASSIGNED, status=INTERNAL_ERROR)
         mem.take(placement, is_place_holder=block.is_place_holder)
-        return self._point(request, block, placement.offset)
+        return self._point(request, block, placement.offset, placing)
 
-    def _block_to_share(self, request: VarRequest) -> VarBlock | None:
-        """The block that a variable gets without new space; None where it needs a new one."""
+    def _block_to_share(self, request: VarRequest) -> tuple[VarBlock | None, Placing]:
+        """The block that a variable gets without new space, None where it needs a new one; and how it comes to it."""
         key, size_bytes, mem_type = request.key, request.desc.size, request.mem_type
-        for record in (self.records.get(key), self.find_current(key.name)):
-            if record is not None and record.block.mem_type != mem_type:
-                raise _type_change(record, mem_type)
-        block = self._named_block(key, size_bytes)
-        if block is not None or key in self.records or key.name in self.cur_descs:
-            return block
+        if key in self.records or key.name in self.cur_descs:
+            for record in (self.records.get(key), self.find_current(key.name)):
+                if record is not None and record.block.mem_type != mem_type:
+                    raise _type_change(record, mem_type)
+            block = self._named_block(key, size_bytes)
+            return block, Placing.MOVED if block is None else Placing.REUSED
+        block, placing = None, Placing.ASSIGNED
         if request.probe is not None:
-            return self.constants.find(request.probe, size_bytes, mem_type)
-        if request.file_slice is not None:
-            return self.file_constants.find(request.file_slice, size_bytes, mem_type)
-        return None
+            block, placing = self.constants.find(request.probe, size_bytes, mem_type), Placing.EQUAL_WEIGHT
+        elif request.file_slice is not None:
+            block, placing = self.file_constants.find(request.file_slice, size_bytes, mem_type), Placing.FILE_SLICE
+        return block, Placing.ASSIGNED if block is None else placing
 
     def _named_block(self, key: VarKey, size_bytes: int) -> VarBlock | None:
         """The block that a key has, else that of its name's current description, if it is large enough."""
@@ -109,30 +111,30 @@ class VarResource(VarTables):
         offset = self._restored_offset(request, config)
         is_hbm = request.mem_type == MemType.RT_MEMORY_HBM
         addr = LogicAddr(offset + config.var_mem_logic_base if is_hbm else offset)
-        block = self._compiled_block(request, addr)
+        block, placing = self._compiled_block(request, addr)
         if block is None:
             extern = extern_memory_of(request, PARAM_INVALID)
             if request.mem_type in POOL_MEM_TYPES:
-                block = self.pool_blocks[addr] = self._name_addr(request, addr)
+                block = self.pool_blocks[addr] = self._name_addr(request, addr, placing)
             else:
-                block = self._add_block(request, addr, extern, status=PARAM_INVALID)
-        return self._point(request, block, offset)
+                block = self._add_block(request, addr, extern, placing, status=PARAM_INVALID)
+        return self._point(request, block, offset, placing)
 
-    def _compiled_block(self, request: VarRequest, logic_addr: LogicAddr) -> VarBlock | None:
-        """The block at an address that a restored variable shares, since its model was compiled so.
+    def _compiled_block(self, request: VarRequest, logic_addr: LogicAddr) -> tuple[VarBlock | None, Placing]:
+        """The block at an address that a restored variable shares, since its model was compiled so; and why.
 
         That is a block with an equal weight, or one for the same variable: itself, or another reference to it.
         """
         block = self.blocks.exact(logic_addr)
         if block is None or request.desc.size > block.size_bytes or request.mem_type != block.mem_type:
-            return None
+            return None, Placing.RESTORED
         if request.probe is not None and self.constants.holds(request.probe, block):
-            return block
+            return block, Placing.EQUAL_WEIGHT
         if request.file_slice is not None and self.file_constants.holds(request.file_slice, block):
-            return block
+            return block, Placing.FILE_SLICE
         owner = self.records.get(block.key)
         same = self._stands_for(request.key, request.op) == self._stands_for(block.key, owner.op if owner else None)
-        return block if same else None
+        return (block, Placing.REFERENCE) if same else (None, Placing.RESTORED)
 
     def _stands_for(self, key: VarKey, op: VarOp | None) -> str:
         """The variable that a node stands for: what it is a reference to, else itself."""
@@ -167,7 +169,7 @@ class VarResource(VarTables):
             raise VariableError(str(key), reason, status=PARAM_INVALID)
         block = self._named_block(key, desc.size) or current.block
         self._revive(request, block, PARAM_INVALID)
-        return self._point(request, block, _offset(block, config))
+        return self._point(request, block, _offset(block, config), Placing.REUSED)
 
     def _revive(self, request: VarRequest, block: VarBlock, status: int) -> None:
         """Take the caller's memory from a place holder's node, where that of its block is of another process."""
@@ -189,12 +191,12 @@ class VarResource(VarTables):
             return
         block = self.blocks.exact(logic_addr)
         if block is None:
-            block = self._name_addr(request, logic_addr)
+            block = self._name_addr(request, logic_addr, Placing.NAMED)
         elif block.mem_type != request.mem_type:
             raise _type_change(VarRecord(block.key, block.desc, block, 0, None), request.mem_type)
         else:
             self._index_weight(request, block)
-        self._point(request, block, _offset(block, config))
+        self._point(request, block, _offset(block, config), Placing.NAMED)
 
 
 def _place(request: VarRequest, mem: MemResource, config: MemoryConfig) -> Placement:

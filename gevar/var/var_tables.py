@@ -17,6 +17,7 @@ from gevar.var.address_index import AddressIndex
 from gevar.var.const_place_holder import read_place_holder
 from gevar.var.graph_tables import GraphTables
 from gevar.var.logic_space import LogicSpace
+from gevar.var.placing import Placing
 from gevar.var.var_block import ExternMemory, VarBlock, VarRecord
 from gevar.var.var_key import VarKey
 from gevar.var.var_op import CONSTPLACEHOLDER, VarOp
@@ -128,26 +129,26 @@ class VarTables:
             reason = f"its current form {old} cannot become this one, which is there already; keep its format"
             raise VariableError(str(new), reason, status=PARAM_INVALID)
         renewed = record.desc.replace(format=desc_format, origin_format=origin_format)
-        self.records[new] = VarRecord(new, renewed, record.block, record.offset, record.op)
+        self.records[new] = VarRecord(new, renewed, record.block, record.offset, record.op, record.placing)
         self.cur_descs[key_name] = cur_desc.replace(format=desc_format, origin_format=origin_format)
         if new != old:
             del self.records[old]
         return old, new
 
     def _add_block(
-        self, request: VarRequest, logic_addr: LogicAddr, extern: ExternMemory | None, *, status: int
+        self, request: VarRequest, logic_addr: LogicAddr, extern: ExternMemory | None, placing: Placing, *, status: int
     ) -> VarBlock:
         """Make the block of a variable at an address, and all that is known by its address or weight."""
         is_place_holder = extern is not None
-        block = VarBlock(logic_addr, request.desc, request.mem_type, request.key, is_place_holder)
+        block = VarBlock(logic_addr, request.desc, request.mem_type, request.key, is_place_holder, placing=placing)
         self.blocks.refuse_overlap(block, status=status)
         self.place_block(block, extern)
         self._index_weight(request, block)
         return block
 
-    def _name_addr(self, request: VarRequest, logic_addr: LogicAddr) -> VarBlock:
+    def _name_addr(self, request: VarRequest, logic_addr: LogicAddr, placing: Placing) -> VarBlock:
         """Make a block that names an address: nothing lies there as far as the manager knows."""
-        block = VarBlock(logic_addr, request.desc, request.mem_type, request.key, placed=False)
+        block = VarBlock(logic_addr, request.desc, request.mem_type, request.key, placed=False, placing=placing)
         self._index_weight(request, block)
         return block
 
@@ -168,12 +169,12 @@ class VarTables:
         if request.file_slice is not None:
             self.file_constants.add(request.file_slice, block)
 
-    def _point(self, request: VarRequest, block: VarBlock, offset: int) -> VarRecord:
+    def _point(self, request: VarRequest, block: VarBlock, offset: int, placing: Placing) -> VarRecord:
         """Make a key stand for a block, and its description the current one of its name."""
         key, desc = request.key, request.desc
         record, cur_desc = self.records.get(key), self.cur_descs.get(key.name)
         if record is None or record.block is not block:
-            record = self.records[key] = VarRecord(key, desc, block, offset, request.op)
+            record = self.records[key] = VarRecord(key, desc, block, offset, request.op, placing)
             self.cur_descs[key.name] = desc
         elif cur_desc is None or not cur_desc.same_description(desc):
             self.cur_descs[key.name] = desc

@@ -27,7 +27,7 @@ def test_init_takes_what_it_is_given() -> None:
     assert vm.is_var_resource_inited
     assert (vm.version, vm.session_id, vm.device_id, vm.job_id) == (SessionVersion.MINI_VERSION, 5, 3, 7)
     vm.assign_var_mem("v", None, make_desc(4))
-    assert repr(vm) == "<VarManager of session 5: 1 variables>"
+    assert repr(vm) == "<VarManager of session 5: 1 variables, 1536 B assigned, 0 B of device memory>"
 
 
 def test_a_second_init_changes_nothing_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
