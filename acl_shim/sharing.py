@@ -182,7 +182,7 @@ class ShareCalls(VirtualMemoryCalls, StreamScope):
         Raises
         ------
         ValueError
-            The key has not 64 bytes.
+            The key has another length.
         AclError
             The runtime refuses. Nothing is left.
         StateError

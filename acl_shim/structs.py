@@ -19,6 +19,9 @@ from acl_shim.api_types import (
 from acl_shim.codes import MallocAttrType, MemLocationType
 from acl_shim.memory_codes import MemAccessFlag
 
+EVENT_KEY_BYTES = 64
+"""Length of the keys of events."""
+
 _ON_DEVICE = MemLocationType.ACL_MEM_LOCATION_TYPE_DEVICE
 
 
@@ -118,8 +121,21 @@ def new_uuid() -> UuidStruct:
     return cast(UuidStruct, ffi.new("aclrtUuid *"))
 
 
-def new_event_key(content: bytes = b"") -> IpcEventHandleStruct:
-    """Return an `aclrtIpcEventHandle` with this content, zeroed where it is empty."""
+def new_event_key(content: bytes = bytes(EVENT_KEY_BYTES)) -> IpcEventHandleStruct:
+    """Return an `aclrtIpcEventHandle`, zeroed where no content is given.
+
+    Parameters
+    ----------
+    content
+        64 bytes.
+
+    Raises
+    ------
+    ValueError
+        The content has another length.
+    """
+    if len(content) != EVENT_KEY_BYTES:
+        raise ValueError(f"key of {len(content)} bytes: give the {EVENT_KEY_BYTES} bytes of Event.export_key")
     return cast(IpcEventHandleStruct, ffi.new("aclrtIpcEventHandle *", {"reserved": content}))
 
 

@@ -1,7 +1,7 @@
 """ACL libraries made on the spot by the C compiler, for the search and for what a library may lack."""
 
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 SIGNATURES = {
@@ -32,6 +32,7 @@ def fake_library(
     without: Iterable[str] = (),
     host: bool = False,
     soname: str | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> Path:
     """Compile an ACL library over malloc.
 
@@ -47,6 +48,8 @@ def fake_library(
         Whether it exports hostacl_version.
     soname
         Its DT_SONAME.
+    more
+        Parameters and body, as in `SIGNATURES`, of further functions.
     """
     left_out = set(without) | (set() if host else {"hostacl_version"})
     lines = [
@@ -54,8 +57,10 @@ def fake_library(
         "#include <string.h>",
         "static char contexts[64];",
         "static _Thread_local void *current;",
+        "static long noted[4];",
+        "struct key { unsigned char bytes[64]; };",
     ]
-    lines += [f"int {name}{body}" for name, body in SIGNATURES.items() if name not in left_out]
+    lines += [f"int {name}{body}" for name, body in {**SIGNATURES, **(more or {})}.items() if name not in left_out]
     lines += [f"const char *{name}(void) {{ return {text}; }}" for name, text in TEXTS.items() if name not in left_out]
     file.parent.mkdir(parents=True, exist_ok=True)
     source = file.with_suffix(".c")

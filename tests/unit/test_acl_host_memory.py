@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from acl_shim.host_memory import read_access, write_access
+from acl_shim.host_memory import lasting_array, read_access, write_access
 from tests.helpers.child import expect_output
 
 
@@ -170,3 +170,73 @@ def test_dlpack_memory_that_numpy_cannot_read_is_refused() -> None:
 
     with pytest.raises(TypeError, match=r"numpy cannot read this Broken by DLPack \(bfloat16 is not"):
         read_access(Broken(np.zeros(2)))
+
+
+class Interface:
+    """Describes memory to numpy and by nothing else."""
+
+    def __init__(self, values: np.ndarray[Any, Any]) -> None:
+        self.values = values
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return dict(self.values.__array_interface__)
+
+
+class TestInterface:
+    def test_memory_that_numpy_knows_is_read_and_written(self) -> None:
+        values = np.arange(6, dtype=np.int16)
+        with write_access(Interface(values)) as memory:  # type: ignore[arg-type]
+            assert memory.addr == values.__array_interface__["data"][0]
+            assert memory.size_bytes == 12
+
+    def test_memory_with_gaps_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="not C-contiguous"):
+            read_access(Interface(np.zeros((4, 4))[:, 1]))  # type: ignore[arg-type]
+
+
+class TestLastingArray:
+    @pytest.mark.parametrize(
+        "source",
+        [
+            b"abcd",
+            bytearray(b"abcd"),
+            memoryview(b"..abcd")[2:],
+            np.frombuffer(b"abcd", np.uint16),
+            np.frombuffer(b"abcd", np.uint8).view(ml_dtypes.float8_e4m3fn),
+            Exporter(np.frombuffer(b"abcd", np.uint8).copy()),
+            Interface(np.frombuffer(b"abcd", np.uint8)),
+        ],
+        ids=lambda source: type(source).__name__,
+    )
+    def test_it_has_the_bytes_themselves(self, source: Any) -> None:
+        values = lasting_array(source, False)
+        assert (values.dtype, values.tobytes()) == (np.uint8, b"abcd")
+        with read_access(source) as memory:
+            assert values.__array_interface__["data"][0] == memory.addr
+
+    def test_a_bytearray_cannot_move_meanwhile(self) -> None:
+        source = bytearray(b"abcd")
+        values = lasting_array(source, True)
+        with pytest.raises(BufferError):
+            source.extend(b"more")
+        values[0] = ord("A")
+        del values
+        source.extend(b"more")
+        assert source == b"Abcdmore"
+
+    def test_it_keeps_its_source(self) -> None:
+        values = lasting_array(bytes(bytearray(b"only here")), False)
+        assert values.tobytes() == b"only here"
+
+    def test_nothing_is_an_array_too(self) -> None:
+        assert lasting_array(b"", False).size == 0
+        assert lasting_array(bytearray(), True).size == 0
+
+    def test_what_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="read-only"):
+            lasting_array(b"abcd", True)
+        with pytest.raises(ValueError, match="not C-contiguous"):
+            lasting_array(np.zeros((3, 3)).T, False)
+        with pytest.raises(TypeError, match="int has no buffer"):
+            lasting_array(3, False)  # type: ignore[arg-type]
