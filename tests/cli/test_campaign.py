@@ -87,12 +87,12 @@ def test_acl_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert log.read_text().splitlines() == [
         f"{name} 200000 9 {profile} {threads}"
         for threads in (1, 4)
-        for name in ("fuzz", "fuzz_tasks")
+        for name in ("fuzz", "fuzz_streams", "fuzz_tasks")
         for profile in ("strict", "card")
     ]
     verdict, result = row(capsys)[2:]
     assert verdict == "passed"
-    assert result.startswith("200000 calls of fuzz and fuzz_tasks under address,undefined and thread")
+    assert result.startswith("200000 calls of fuzz and fuzz_streams and fuzz_tasks under address,undefined and thread")
     monkeypatch.setenv("FAIL_IN", "fuzz_tasks card")
     assert campaigns.main(["acl", "--seed", "9", "--count", "7"]) == 1
     verdict, result = row(capsys)[2:]

@@ -15,8 +15,8 @@ from tests.helpers import om_campaign, var_campaign
 from tests.helpers.shared import REPOSITORY
 
 ACL_CALLS = 200_000
-FUZZERS = ("fuzz", "fuzz_tasks")
-"""Programs under native/tests: memory of every kind; tasks on streams over mapped memory."""
+FUZZERS = ("fuzz", "fuzz_streams", "fuzz_tasks")
+"""Programs under native/tests: memory of every kind; streams that threads share; tasks over mapped memory."""
 SANITIZERS = {"asan": ("address,undefined", 1), "tsan": ("thread", 4)}
 """Build folder, sanitizers, and the threads that call at a time."""
 PROFILES = ("strict", "card")
