@@ -127,6 +127,7 @@ typedef struct {
     uint64_t managed;          /* pieces of managed memory */
     uint64_t managed_bytes;    /* their bytes, multiples of 2 MiB */
     uint64_t allocators;       /* descriptions of custom allocators */
+    uint64_t mem_pools;        /* stream-ordered memory pools; their blocks count as blocks */
     uint64_t registered;       /* ranges of host memory registered by the caller */
     uint64_t registered_bytes; /* their bytes */
     uint64_t streams;          /* streams without the default ones */

@@ -19,8 +19,8 @@ static int unknown_key(const char *key) {
 
 /* Bytes of a block that may be shared from addr on, in whole pages; 0 with the refusal recorded. */
 static uint64_t shareable_bytes(const struct block *block, uint64_t addr, uint64_t size) {
-    if (!block) {
-        error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "0x%llx is in no block of device memory",
+    if (!block || block->pooled) {
+        error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "0x%llx is in no block of aclrtMalloc",
                     (unsigned long long)addr);
         return 0;
     }

@@ -129,9 +129,19 @@ bool block_end_share(uint64_t token) {
     return block;
 }
 
+void block_join_pool(uint64_t addr) {
+    block_at(addr)->pooled = true;
+}
+
+void block_leave_pool(uint64_t addr) {
+    struct block *block = block_at(addr);
+    if (block)
+        block->pooled = false;
+}
+
 bool block_free(uint64_t addr) {
     struct block *block = block_at(addr);
-    if (!block || block->range.start != addr)
+    if (!block || block->range.start != addr || block->pooled)
         return false;
     if (block->chunk->heap) {
         block->closing = true;

@@ -15,6 +15,7 @@ struct block {
     struct chunk *chunk; /* where its pages are; its own or shared */
     uint64_t asked;      /* bytes the caller asked for */
     struct share *share; /* offered to other processes, or null */
+    bool pooled;         /* held by a memory pool */
     bool closing;        /* being freed: unknown to everybody else */
     struct stack *stack; /* the calls that made it */
 };
@@ -36,6 +37,10 @@ bool block_free(uint64_t addr);
 
 /* The live block that holds addr, or null. */
 struct block *block_at(uint64_t addr);
+
+/* A block of a memory pool is freed by the pool alone: aclrtFree does not know it until it left. */
+void block_join_pool(uint64_t addr);
+void block_leave_pool(uint64_t addr);
 
 /* Whether another process uses the block that starts at addr; its offer ends in any case. */
 bool block_used_elsewhere(uint64_t addr);

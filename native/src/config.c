@@ -20,8 +20,8 @@
 static const struct product products[] = {
     {.family = "Ascend910_9363", .padding = 32, .giant_pages = true, .fabric = true, .hbm = true, .capacity = 32 * GIB},
     {.family = "Ascend910_93", .padding = 32, .giant_pages = true, .fabric = true, .hbm = true, .capacity = 64 * GIB},
-    {.family = "Ascend910B4", .padding = 32, .giant_pages = true, .hbm = true, .capacity = 32 * GIB},
-    {.family = "Ascend910B", .padding = 32, .giant_pages = true, .hbm = true, .capacity = 64 * GIB},
+    {.family = "Ascend910B4", .padding = 32, .giant_pages = true, .pools = true, .hbm = true, .capacity = 32 * GIB},
+    {.family = "Ascend910B", .padding = 32, .giant_pages = true, .pools = true, .hbm = true, .capacity = 64 * GIB},
     {.family = "Ascend910", .padding = 32, .hbm = true, .capacity = 32 * GIB},
     {.family = "Ascend950", .giant_pages = true, .driver_v3 = true, .fabric = true, .hbm = true, .capacity = 128 * GIB},
     {.family = "Ascend310P", .padding = 32, .capacity = 24000000000},

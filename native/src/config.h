@@ -26,6 +26,7 @@ struct product {
     uint32_t padding;   /* bytes aclrtMalloc adds to a size */
     bool giant_pages;   /* the chip has 1 GiB pages */
     bool driver_v3;     /* newer generation of the driver: other codes for unaligned sizes and addresses */
+    bool pools;         /* stream-ordered memory pools exist */
     bool fabric;        /* handles can be shared across machines */
     bool hbm;           /* device memory is HBM, else DDR */
     uint64_t capacity;  /* bytes of memory per device */

@@ -16,6 +16,7 @@
 #include "host_view.h"
 #include "hostacl.h"
 #include "ipc_memory.h"
+#include "mem_pool.h"
 #include "notify.h"
 #include "physical.h"
 #include "runtime.h"
@@ -71,6 +72,7 @@ void device_close(struct device *device, bool force) {
     device->closing = true;
     while (device->busy || access_uses_device(device))
         table_wait();
+    mem_pools_drop_device(device);
     physicals_drop_device(device);
     ipc_blocks_drop_device(device);
     blocks_drop_device(device);
@@ -120,9 +122,10 @@ void device_give_pages(struct device *device, struct pages *pages) {
 bool device_make_room(struct device *device) {
     device_hold(device);
     bool lingered = physicals_sweep(device);
+    bool pooled = mem_pools_trim(device);
     bool trimmed = driver_heap_trim(device);
     device_release(device);
-    return (lingered || trimmed) && !device->closing;
+    return (lingered || pooled || trimmed) && !device->closing;
 }
 
 int device_raise_short(const struct device *device, enum page_class cls, uint64_t asked, uint64_t rounded) {

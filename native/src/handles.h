@@ -14,7 +14,8 @@ enum handle_kind {
     HANDLE_EVENT,
     HANDLE_NOTIFY,
     HANDLE_DATA_BUFFER,
-    HANDLE_ALLOCATOR
+    HANDLE_ALLOCATOR,
+    HANDLE_POOL
 };
 
 /* A new handle for the object; null when the table cannot grow. */

@@ -21,6 +21,7 @@
 #include "ipc_memory.h"
 #include "managed.h"
 #include "mapping.h"
+#include "mem_pool.h"
 #include "notify.h"
 #include "physical.h"
 #include "reserve.h"
@@ -94,6 +95,7 @@ int hostacl_live(hostacl_live_t *out) {
     out->managed = managed_count();
     out->managed_bytes = managed_bytes();
     out->allocators = allocators_count();
+    out->mem_pools = mem_pools_count();
     out->registered = host_register_count();
     out->registered_bytes = host_register_bytes();
     out->data_buffers = data_buffers_count();
@@ -159,6 +161,12 @@ static void list_others(struct text *text) {
     size_t position = 0;
     for (const struct range *range = managed_from(0); range; range = managed_from(range->start + 1))
         add(text, "managed memory 0x%llx: %llu bytes\n", number(range->start), number(range->len));
+    for (const struct mem_pool *pool; (pool = mem_pools_next(&position));) {
+        add(text, "memory pool %p: device %d, %llu bytes held, %llu in use\n", pool->handle, pool->device->id,
+            number(pool->reserved), number(pool->used));
+        add_stack(text, handle_stack(pool->handle));
+    }
+    position = 0;
     for (const void *handle; (handle = handle_next(HANDLE_ALLOCATOR, &position));) {
         add(text, "allocator %p\n", handle);
         add_stack(text, handle_stack(handle));

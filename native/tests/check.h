@@ -86,6 +86,7 @@ __attribute__((unused)) static void check_nothing_alive(void) {
     CHECK_EQ(live.managed, 0);
     CHECK_EQ(live.managed_bytes, 0);
     CHECK_EQ(live.allocators, 0);
+    CHECK_EQ(live.mem_pools, 0);
     CHECK_EQ(live.registered, 0);
     CHECK_EQ(live.registered_bytes, 0);
     CHECK_EQ(live.streams, 0);

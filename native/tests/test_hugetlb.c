@@ -1,5 +1,8 @@
 /* Pools of huge pages of the host (option hugetlb). What needs huge pages reserves them through /sys when it may, gives
  * them back at the end, and says so where it cannot. */
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include "virtual_memory.h"
 
 /* Pages of one size that the host has. */
@@ -167,6 +170,9 @@ static void test_giant(void) {
 }
 
 int main(void) {
+    int all = open("/sys/kernel/mm/hugepages", O_RDONLY | O_CLOEXEC); /* the pages are one for all tests that run */
+    if (all >= 0)
+        flock(all, LOCK_EX);
     test_none_there();
     test_option();
     if (reserve_host_pages(&small, 10)) {
