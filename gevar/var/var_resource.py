@@ -116,6 +116,8 @@ class VarResource(VarTables):
             extern = extern_memory_of(request, PARAM_INVALID)
             if request.mem_type in POOL_MEM_TYPES:
                 block = self.pool_blocks[addr] = self._name_addr(request, addr, placing)
+                if extern is not None:
+                    self.extern_memory[addr] = extern
             else:
                 block = self._add_block(request, addr, extern, placing, status=PARAM_INVALID)
         return self._point(request, block, offset, placing)

@@ -1,5 +1,7 @@
 """Variables in registered memory and in host memory: their logical address is where they lie."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -198,6 +200,12 @@ def test_a_restored_variable_in_a_pool_has_an_address_and_no_memory(vm: VarManag
     assert vm.get_var_memory_addr(LogicAddr(4096), RDMA) == 4096  # as for any number, in GE too
     assert vm.get_var_mem_size(HOST) == vm.get_var_mem_size(RDMA) == 0
     vm.check()
+
+
+def test_a_place_holder_that_is_restored_into_a_pool_tells_its_memory(vm: VarManager) -> None:
+    op = replace(place_holder("p", 0x9000, 16), output_offsets=(BASE + 4096,))
+    vm.restore_var_mem("p", op, make_desc(16), HOST)
+    assert vm.var_manager_to_serial().var_resource.var_dev_addr_mgr_map[4096].dev_addr == 0x9000
 
 
 def test_a_place_holder_that_is_wrong_is_not_restored_into_a_pool(vm: VarManager) -> None:
