@@ -5,7 +5,7 @@ two blocks never overlaps, so at most one block holds an address; padding and gu
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from gevar.errors import AddressError
 from gevar.types import LogicAddr
@@ -49,6 +49,13 @@ class AddressIndex:
         self._blocks[block.logic_addr] = block
         insort(self._starts, block.logic_addr)
 
+    def remove_all(self, blocks: Collection[VarBlock]) -> None:
+        """Take blocks out again."""
+        gone = {block.logic_addr for block in blocks}
+        self._starts = [start for start in self._starts if start not in gone]
+        for start in gone:
+            del self._blocks[start]
+
     def exact(self, logic_addr: int) -> VarBlock | None:
         """Return the block that starts at an address."""
         return self._blocks.get(logic_addr)
@@ -78,5 +85,6 @@ class AddressIndex:
 
     def _before(self, logic_addr: int) -> VarBlock | None:
         """The block with the highest start that is not above an address."""
-        index = bisect_right(self._starts, logic_addr)
-        return self._blocks[self._starts[index - 1]] if index else None
+        starts = self._starts
+        index = bisect_right(starts, logic_addr)
+        return self._blocks.get(starts[index - 1]) if index else None

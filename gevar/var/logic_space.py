@@ -22,6 +22,16 @@ class LogicSpace:
         self._starts: list[int] = []
         self._ends: list[int] = []
 
+    def copy(self) -> "LogicSpace":
+        """Return a set of the same addresses."""
+        space = LogicSpace()
+        space.assign(self)
+        return space
+
+    def assign(self, other: "LogicSpace") -> None:
+        """Take the addresses of another set in place of the own ones."""
+        self._starts, self._ends = list(other._starts), list(other._ends)
+
     def take(self, start: int, end: int) -> None:
         """Mark the addresses from `start` up to, not including, `end` as taken."""
         first = bisect_left(self._ends, start)

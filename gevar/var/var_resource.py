@@ -6,6 +6,8 @@ weight; else a block is placed. Every operation checks first and then changes, s
 Source: GE source, base/graph/manager/graph_var_manager.cc, VarResource.
 """
 
+from dataclasses import replace
+
 from gevar.align import INT64_MAX, UINT64_MAX
 from gevar.errors import AclError, StateError, VariableError
 from gevar.status import INTERNAL_ERROR, PARAM_INVALID
@@ -38,6 +40,14 @@ class VarResource(VarTables):
         if probe is not None:
             self.constants.find(probe, desc.size, mem_type)  # compares the bytes now; the probe remembers the answer
         return VarRequest(key, desc, mem_type, op, probe, file_slice)
+
+    def completed(self, request: VarRequest) -> VarRequest:
+        """Read the weight of a constant that seemed to be known when its request was made, and is not now."""
+        op, size_bytes = request.op, request.desc.size
+        if op is None or request.probe is not None or op.op_type != CONSTANTOP:
+            return request
+        known = self._named_block(request.key, size_bytes) is not None
+        return request if known else replace(request, probe=self.constants.probe(op))
 
     def assign(self, request: VarRequest, mem: MemResource, config: MemoryConfig) -> VarRecord:
         """Give a variable its block: its own, its name's, that of an equal weight, or a new one.

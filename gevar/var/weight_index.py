@@ -52,6 +52,13 @@ class SharedBlocks:
             self._sizes.append(block.size_bytes)
             self._blocks.append(block)
 
+    def remove_last(self, block: VarBlock) -> None:
+        """Take out the block that was added last."""
+        del self._holders[block]
+        if self._blocks[-1] is block:
+            self._blocks.pop()
+            self._sizes.pop()
+
     def fitting(self, size_bytes: int) -> VarBlock | None:
         """Return the oldest block that holds this many bytes."""
         index = bisect_left(self._sizes, size_bytes)
@@ -145,6 +152,16 @@ class ConstantIndex:
             content.value = probe.value
         content.blocks.add(block)
 
+    def remove_last(self, probe: ConstantProbe, block: VarBlock) -> None:
+        """Take out the block that was added last for these bytes."""
+        place = (block.mem_type, probe.key)
+        content = next(known for known in self._contents[place] if block in known.blocks)
+        content.blocks.remove_last(block)
+        if not any(content.blocks):
+            self._contents[place].remove(content)
+        if not self._contents[place]:
+            del self._contents[place]
+
     def add_restored(self, key: ContentKey, block: VarBlock) -> None:
         """Record that a block holds bytes of which only the key is known."""
         contents = self._contents.setdefault((block.mem_type, key), [])
@@ -183,6 +200,13 @@ class FileConstantIndex:
     def add(self, file_slice: FileSlice, block: VarBlock) -> None:
         """Record that a block holds this slice."""
         self._blocks.setdefault((block.mem_type, file_slice), SharedBlocks()).add(block)
+
+    def remove_last(self, file_slice: FileSlice, block: VarBlock) -> None:
+        """Take out the block that was added last for this slice."""
+        blocks = self._blocks[block.mem_type, file_slice]
+        blocks.remove_last(block)
+        if not any(blocks):
+            del self._blocks[block.mem_type, file_slice]
 
     def holds(self, file_slice: FileSlice, block: VarBlock) -> bool:
         """Tell whether a block was made to hold this slice."""

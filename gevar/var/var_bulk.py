@@ -1,0 +1,191 @@
+"""Many variables in one call: each call takes the lock once, and registers all of its variables or none."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gevar.align import UINT64_MAX
+from gevar.status import PARAM_INVALID
+from gevar.types import DeviceId, LogicAddr, MemType, TensorDesc
+from gevar.var.mem_resource import POOL_MEM_TYPES
+from gevar.var.session_state import DEFAULT_DEVICE_ID
+from gevar.var.var_block import VarBlock, VarRecord
+from gevar.var.var_op import VarOp
+from gevar.var.var_request import VarRequest
+from gevar.var.var_resource import VarResource
+from gevar.var.var_serial import VarSerial
+from gevar.var.var_undo import VarUndo
+
+VarItem = tuple[str, VarOp | None, TensorDesc]
+"""Name, node and description of a variable, as `VarManager.assign_var_mem` takes them."""
+
+AddrArray = npt.NDArray[np.uint64]
+"""Addresses."""
+
+
+class VarBulk(VarSerial):
+    """The part of the variable manager that takes many variables at once."""
+
+    def assign_many(self, items: Iterable[VarItem], memory_type: MemType = MemType.RT_MEMORY_HBM) -> AddrArray:
+        """Do `assign_var_mem` for each item in turn, all or none.
+
+        Parameters
+        ----------
+        items
+            Name, node and description of each variable.
+        memory_type
+            Kind of memory of all of them.
+
+        Returns
+        -------
+        numpy.ndarray
+            Logical addresses in the order of the items.
+
+        Raises
+        ------
+        StateError, ValueError, VariableError, SizeOverflowError
+            As `assign_var_mem`; a note of the error names the item.
+
+        After failure: everything is as it was, but for what a pool gave and bytes that were compared.
+        Thread safety: as `assign_var_mem`. A look-up beside the call may find a variable before all of them are there.
+        """
+
+        def assign(resource: VarResource, request: VarRequest) -> VarRecord:
+            mem = self._mem_resources.get(memory_type) or self._build_mem_resource(memory_type, resource)
+            self._mem_resources[memory_type] = mem
+            return resource.assign(request, mem, self._config)
+
+        return self._register_many(items, memory_type, assign)
+
+    def restore_many(self, items: Iterable[VarItem], memory_type: MemType = MemType.RT_MEMORY_HBM) -> AddrArray:
+        """Do `restore_var_mem` for each item in turn, all or none; arguments and result as `assign_many`.
+
+        Raises
+        ------
+        StateError, ValueError, VariableError, AddressError
+            As `restore_var_mem`; a note of the error names the item.
+
+        After failure: everything is as it was.
+        """
+        return self._register_many(
+            items, memory_type, lambda resource, request: resource.restore(request, self._config)
+        )
+
+    def _register_many(
+        self,
+        items: Iterable[VarItem],
+        memory_type: MemType,
+        register: Callable[[VarResource, VarRequest], VarRecord],
+    ) -> AddrArray:
+        resource, items = self._require(PARAM_INVALID), list(items)
+        requests: list[VarRequest] = []
+        try:
+            for name, op, desc in items:
+                requests.append(resource.request(name, op, desc, memory_type))
+        except ValueError as error:
+            _name_item(error, len(requests), items)
+            raise
+        addrs: list[LogicAddr] = []
+        with self._lock:
+            resource = self._require(PARAM_INVALID)
+            undo, mems = VarUndo(resource), dict(self._mem_resources)
+            figures = [(mem, mem.figures) for mem in mems.values()]
+            try:
+                for request in map(resource.completed, requests):
+                    undo.note(request)
+                    addrs.append(register(resource, request).block.logic_addr)
+            except BaseException as error:
+                undo.take_back()
+                self._mem_resources = mems
+                for mem, before in figures:
+                    mem.figures = before
+                _name_item(error, len(addrs), items)
+                raise
+        return np.array(addrs, np.uint64)
+
+    def get_var_addr_many(self, names: Sequence[str], descs: Sequence[TensorDesc]) -> AddrArray:
+        """Return the logical address of each name in the form of its description, as `get_var_addr` does.
+
+        Raises
+        ------
+        StateError
+            The manager is not initialised (status INTERNAL_ERROR).
+        VariableError
+            A variable is not there, or not in this form (status INTERNAL_ERROR).
+        ValueError
+            There are more names than descriptions, or fewer.
+
+        Thread safety: all addresses are those of one moment.
+        """
+        with self._lock:
+            found = [self._record(name, desc).block.logic_addr for name, desc in zip(names, descs, strict=True)]
+        return np.array(found, np.uint64)
+
+    def resolve_many(self, addresses: npt.NDArray[np.integer], device_id: DeviceId = DEFAULT_DEVICE_ID) -> AddrArray:
+        """Return the device address that each logical address stands for, as `get_var_memory_addr` does.
+
+        Parameters
+        ----------
+        addresses
+            Logical addresses, an array of integers of any shape.
+        device_id
+            The device.
+
+        Returns
+        -------
+        numpy.ndarray
+            Device addresses in the same shape.
+
+        Raises
+        ------
+        TypeError
+            The array is not one of integers.
+        AddressError
+            An address belongs to no variable. Nothing is allocated.
+        AclError, FormatError, OutOfMemoryError, StateError
+            As `get_var_memory_addr`.
+
+        After failure: where the runtime refused, variables that got memory before that keep it.
+        Thread safety: as `get_var_memory_addr`; memory that is freed meanwhile is looked up again.
+        """
+        if not np.issubdtype(addresses.dtype, np.integer):
+            raise TypeError(f"addresses are {addresses.dtype}: give an array of integers")
+        while True:
+            self._require_mem_manager()
+            generation = self._device_records.generation
+            result = self._resolve_all(addresses, device_id)
+            if generation == self._device_records.generation:
+                return result
+
+    def _resolve_all(self, addresses: npt.NDArray[np.integer], device_id: DeviceId) -> AddrArray:
+        with self._lock:
+            resource = self._require(PARAM_INVALID)
+            blocks = [self._plain_block(resource, addr, device_id) for addr in addresses.ravel().tolist()]
+        data_addrs: dict[VarBlock, int] = {}
+        found: list[int] = []
+        for addr, block in zip(addresses.ravel().tolist(), blocks, strict=True):
+            if block is None:
+                found.append(self.get_var_memory_addr(LogicAddr(addr), device_id=device_id))
+                continue
+            data_addr = data_addrs.get(block)
+            if data_addr is None:
+                data_addr = data_addrs[block] = self.get_var_memory_addr(block.logic_addr, device_id=device_id)
+            found.append(data_addr + addr - block.logic_addr)
+        return np.array(found, np.uint64).reshape(addresses.shape)
+
+    def _plain_block(self, resource: VarResource, logic_addr: int, device_id: DeviceId) -> VarBlock | None:
+        """The block of an address that has memory of its own on a device; None where more than that decides."""
+        if not 0 <= logic_addr <= UINT64_MAX:
+            raise self._no_block(resource, logic_addr)
+        if device_id in self._regions:
+            return None
+        block = resource.blocks.find(logic_addr)
+        if block is None:
+            raise self._no_block(resource, logic_addr)
+        return None if block.is_place_holder or block.mem_type in POOL_MEM_TYPES else block
+
+
+def _name_item(error: BaseException, number: int, items: list[VarItem]) -> None:
+    """Say in a note which item an error is about."""
+    error.add_note(f"it was variable {items[number][0]!r}, item {number} of {len(items)}; none of them is registered")
