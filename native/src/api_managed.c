@@ -5,6 +5,7 @@
 #include "errors.h"
 #include "faults.h"
 #include "managed.h"
+#include "poison.h"
 #include "table.h"
 
 /* Everything after the checks of the entry layer. */
@@ -33,5 +34,7 @@ aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag) {
     table_lock();
     int code = malloc_managed(ptr, size);
     table_unlock();
+    if (!code)
+        poison_new_bytes((uint64_t)(uintptr_t)*ptr, size);
     return code;
 }

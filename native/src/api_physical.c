@@ -58,14 +58,11 @@ static int malloc_physical(aclrtDrvMemHandle *handle, size_t size, const aclrtPh
                            runtime_config()->product->driver_v3 ? ACL_ERROR_RT_PARAM_INVALID
                                                                 : ACL_ERROR_RT_DRV_INTERNAL_ERROR,
                            "size %zu is no multiple of %s", size, page_class_name(wishes.cls));
-    int fault = fault_of_allocation(size);
-    if (fault)
-        return fault;
-    struct physical_request request = {
-        .cls = wishes.cls, .bytes = bytes, .attr = wishes.attr, .location = prop->location};
-    code = fault_of_allocation(bytes);
+    code = fault_of_allocation(size);
     if (code)
         return code;
+    struct physical_request request = {
+        .cls = wishes.cls, .bytes = bytes, .attr = wishes.attr, .location = prop->location};
     request.device = open_owner(wishes.device);
     return request.device ? take(&request, handle) : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
 }

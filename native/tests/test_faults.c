@@ -67,6 +67,7 @@ static void test_fail_above(void) {
     CHECK_EQ(aclrtMallocWithCfg(&block, GIB, ACL_MEM_MALLOC_HUGE1G_ONLY, NULL), ACL_ERROR_RT_MEMORY_ALLOCATION);
     CHECK_EQ(aclrtMallocHost(&block, 5 * MIB), ACL_ERROR_RT_MEMORY_ALLOCATION);
     CHECK_EQ(aclrtMallocPhysical(&handle, 6 * MIB, &prop, 0), ACL_ERROR_RT_MEMORY_ALLOCATION);
+    CHECK_EQ(aclrtMemAllocManaged(&block, 6 * MIB, ACL_RT_MEM_ATTACH_GLOBAL), ACL_ERROR_RT_MEMORY_ALLOCATION);
     OK(hostacl_fail_above(0, 207005));
     CHECK_EQ(aclrtMalloc(&block, 1, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
     CHECK_EQ(aclrtMallocHost(&block, 1), ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
@@ -118,7 +119,9 @@ static void test_short_copy(void) {
     OK(aclrtMemcpy(block, sizeof(bytes), bytes, sizeof(bytes), ACL_MEMCPY_HOST_TO_DEVICE));
     CHECK_EQ(moved(block), sizeof(bytes));
     OK(hostacl_short_copy(1, MIB, 507052));
+    OK(aclrtMemset(block, sizeof(bytes), 0, sizeof(bytes)));
     CHECK_EQ(aclrtMemcpy(block, 64, bytes, 64, ACL_MEMCPY_HOST_TO_DEVICE), 507052);
+    CHECK_EQ(moved(block), 64);
     OK(hostacl_short_copy(1, 0, 507052));
     OK(aclrtFree(block));
     OK(hostacl_reset());

@@ -1,4 +1,6 @@
 /* Options poison and poison_free. */
+#include <pthread.h>
+
 #include "check.h"
 
 static uint8_t back[3 << 20];
@@ -70,6 +72,62 @@ static void test_physical(void) {
     check_nothing_alive();
 }
 
+static void test_managed(void) {
+    uint8_t *managed = NULL;
+    start("poison", "0x77", NULL);
+    OK(aclrtSetDevice(0));
+    OK(aclrtMemAllocManaged((void **)&managed, 5000, ACL_RT_MEM_ATTACH_GLOBAL));
+    CHECK(managed[0] == 0x77 && managed[4999] == 0x77);
+    OK(aclrtFree(managed));
+}
+
+/* A fill with zeros is one too: it shows in memory that is used again. */
+static void test_zeros(void) {
+    void *block = NULL;
+    start("profile", "card", "poison", "0", NULL);
+    OK(aclrtSetDevice(0));
+    OK(aclrtMalloc(&block, 8192, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMemset(block, 8192, 5, 8192));
+    OK(aclrtFree(block));
+    OK(aclrtMalloc(&block, 8192, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK(all(block, 8192, 0));
+    OK(aclrtFree(block));
+}
+
+static void *shared_block;
+static pthread_barrier_t barrier;
+
+static void *free_shared(void *freed) {
+    for (int i = 0; i < 40; i++) {
+        pthread_barrier_wait(&barrier);
+        int code = aclrtFree(shared_block);
+        CHECK(!code || code == ACL_ERROR_RT_PARAM_INVALID);
+        atomic_fetch_add((atomic_int *)freed, !code);
+        pthread_barrier_wait(&barrier);
+    }
+    return NULL;
+}
+
+/* Two threads free the same block while its bytes are filled: one of them succeeds. */
+static void test_freed_twice(void) {
+    pthread_t threads[2];
+    atomic_int freed = 0;
+    start("profile", "card", "poison_free", "1", NULL);
+    OK(aclrtSetDevice(0));
+    pthread_barrier_init(&barrier, NULL, 3);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, free_shared, &freed);
+    for (int i = 0; i < 40; i++) {
+        OK(aclrtMalloc(&shared_block, 16 * MIB, ACL_MEM_MALLOC_HUGE_FIRST));
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&barrier);
+    CHECK_EQ(freed, 40);
+}
+
 /* In the card profile a freed block goes on answering; filled, it shows who reads it late. */
 static void test_freed_blocks(void) {
     void *block = NULL;
@@ -108,7 +166,10 @@ int main(void) {
     test_new_blocks("card");
     test_host_blocks();
     test_physical();
+    test_managed();
+    test_zeros();
     test_freed_blocks();
+    test_freed_twice();
     test_values();
     start(NULL);
     return check_done();

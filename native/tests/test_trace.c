@@ -128,6 +128,42 @@ static void test_structures_read(void) {
     check_has("\"devPtr\":null,\"size\":64,\"policy\":0,\"cfg\":\"%p\"},\"code\":100000", (void *)&cfg);
 }
 
+/* Numbers, signed and not, of all sizes, and reals: as arguments, as results, behind out pointers. */
+static void test_kinds_of_values(void) {
+    int64_t bytes = 0;
+    int32_t least = 0, greatest = 0;
+    void *range = NULL;
+    aclrtDrvMemHandle handle = NULL;
+    aclrtPhysicalMemProp prop = {.memAttr = ACL_HBM_MEM_HUGE, .location = {1, ACL_MEM_LOCATION_TYPE_DEVICE}}, back;
+    start("trace", path, NULL);
+    CHECK_EQ(aclDataTypeSize(ACL_DT_UNDEFINED), 0);
+    CHECK_EQ(aclFloatToFloat16(-1.5f), 0xbe00);
+    CHECK(aclFloat16ToFloat(0x3400) > 0.2f);
+    CHECK(aclFloat16ToFloat(0x7e00) != 0);
+    OK(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE, &bytes));
+    OK(aclrtSetDevice(1));
+    OK(aclrtDeviceGetStreamPriorityRange(&least, &greatest));
+    OK(aclrtMallocPhysical(&handle, 2 * MIB, &prop, 0));
+    OK(aclrtMemGetAllocationPropertiesFromHandle(handle, &back));
+    OK(aclrtReserveMemAddress(&range, 2 * MIB, 0, NULL, 1));
+    OK(aclrtReleaseMemAddress(range));
+    OK(aclrtFreePhysical(handle));
+    trace_text();
+    check_has("{\"dataType\":-1},\"result\":0,\"out\":{},");
+    check_has("{\"value\":-1.5},\"result\":48640,");
+    check_has("{\"value\":13312},\"result\":0.25,");
+    check_has("{\"value\":32256},\"result\":null,");
+    check_has("\"out\":{\"value\":%lld}", (long long)bytes);
+    check_has("\"out\":{\"leastPriority\":%d,\"greatestPriority\":%d}", least, greatest);
+    check_has("\"prop\":{\"handleType\":0,\"allocationType\":0,\"memAttr\":4,\"location.id\":1,\"location.type\":1},"
+              "\"flags\":0},\"code\":0,\"out\":{\"handle\":\"%p\"}",
+              handle);
+    check_has("\"out\":{\"prop\":{\"handleType\":0,\"allocationType\":0,\"memAttr\":4,\"location.id\":1,");
+    check_has("\"size\":2097152,\"alignment\":0,\"expectPtr\":null,\"flags\":1},\"code\":0,\"out\":{\"virPtr\":\"%p\"}",
+              range);
+    check_json(text);
+}
+
 static long long number_after(const char *key) {
     const char *found = strstr(text, key);
     return CHECK(found) ? atoll(found + strlen(key)) : -1;
@@ -188,8 +224,64 @@ static void test_descriptor(void) {
     CHECK(got > 0 && line[got - 1] == '\n' && strstr(line, "aclrtGetDeviceCount"));
     OK(hostacl_configure("trace", "off"));
     CHECK(fcntl(ends[1], F_GETFD) >= 0);
+    OK(hostacl_configure("trace", place));
     close(ends[0]);
     close(ends[1]);
+    OK(hostacl_configure("poison", "off"));
+    OK(hostacl_configure("trace", "off"));
+}
+
+static void call_back(void *user) {
+    OK(aclrtGetDeviceCount(user));
+}
+
+static void *serve(void *calls) {
+    while (!atomic_load((atomic_bool *)calls))
+        aclrtProcessReport(100);
+    return NULL;
+}
+
+/* Calls that a callback makes inside of aclrtProcessReport have lines of their own. */
+static void test_calls_of_callbacks(void) {
+    uint32_t count = 0;
+    pthread_t thread;
+    aclrtStream stream = NULL;
+    atomic_bool stop = false;
+    start("trace", path, NULL);
+    OK(aclrtSetDevice(0));
+    OK(aclrtCreateStream(&stream));
+    pthread_create(&thread, NULL, serve, &stop);
+    OK(aclrtSubscribeReport((uint64_t)thread, stream));
+    OK(aclrtLaunchCallback(call_back, &count, ACL_CALLBACK_BLOCK, stream));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtUnSubscribeReport((uint64_t)thread, stream));
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    OK(aclrtDestroyStream(stream));
+    CHECK_EQ(count, 2);
+    trace_text();
+    check_has("\"function\":\"aclrtGetDeviceCount\",\"arguments\":{\"count\":\"%p\"},\"code\":0,\"out\":{\"count\":2}",
+              (void *)&count);
+    check_has("\"function\":\"aclrtProcessReport\",\"arguments\":{\"timeout\":100},\"code\":0,");
+}
+
+/* Arrays that a call reads are addresses, not something it wrote. */
+static void test_arrays(void) {
+    char bytes[8] = "";
+    void *block = NULL, *source = bytes;
+    size_t size = sizeof(bytes), attr = 0, failed = 7;
+    aclrtMemcpyBatchAttr attrs = {.dstLoc = {0, ACL_MEM_LOCATION_TYPE_DEVICE},
+                                  .srcLoc = {0, ACL_MEM_LOCATION_TYPE_HOST}};
+    start("trace", path, NULL);
+    OK(aclrtSetDevice(0));
+    OK(aclrtMalloc(&block, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMallocHost(&source, 64));
+    OK(aclrtMemcpyBatch(&block, &size, &source, &size, 1, &attrs, &attr, 1, &failed));
+    OK(aclrtFreeHost(source));
+    OK(aclrtFree(block));
+    trace_text();
+    check_has("\"dsts\":\"%p\",\"destMaxs\":\"%p\",", (void *)&block, (void *)&size);
+    check_has("\"code\":0,\"out\":{\"failIndex\":%zu}", failed);
 }
 
 static void *work(void *unused) {
@@ -235,9 +327,12 @@ int main(void) {
     test_refusals();
     test_texts();
     test_structures_read();
+    test_kinds_of_values();
     test_times();
     test_switching();
     test_descriptor();
+    test_calls_of_callbacks();
+    test_arrays();
     test_threads();
     test_forked_child();
     start(NULL);
