@@ -4,6 +4,9 @@
  * that runs out of the block runs into nothing, addresses that were not used before, and nothing left after the free.
  * In the card profile blocks up to 512 MiB are cut from the driver's heaps and go back to them.
  *
+ * A block that is its own chunk is found through the page table, so many of them cost one ordered tree, not two; those
+ * inside a heap have a tree of their own.
+ *
  * A block is taken away in this order: nobody finds it any more, accesses under way end, its addresses and pages go.
  *
  * Thread safety: callers hold the table lock; block_free gives it up while it waits for accesses and while bytes go
@@ -24,7 +27,9 @@
 #define LARGEST_HEAP_BLOCK (512 * MIB)
 #define GAP_BYTES (4 * KIB)
 
-static struct range_tree blocks;
+static struct range_tree heap_blocks;
+static struct block *all_blocks;
+static uint64_t all_count;
 static uint64_t all_bytes;
 
 static struct chunk *own_chunk(struct device *device, enum page_class cls, uint64_t len, uint64_t asked) {
@@ -63,6 +68,20 @@ static bool place_or_trim(struct device *device, const struct block_request *req
     return device_make_room(device) && place_somewhere(device, request, block);
 }
 
+/* Makes a placed block known. */
+static void enter(struct block *block) {
+    if (block->chunk->heap)
+        range_tree_insert(&heap_blocks, &block->range);
+    else
+        block->chunk->region.block = block;
+    block->next = all_blocks;
+    if (all_blocks)
+        all_blocks->previous = block;
+    all_blocks = block;
+    all_count++;
+    all_bytes += block->range.len;
+}
+
 bool block_malloc(struct device *device, const struct block_request *request, uint64_t *addr) {
     if (request->rounded > LARGEST_BLOCK)
         return false;
@@ -74,8 +93,7 @@ bool block_malloc(struct device *device, const struct block_request *request, ui
         free(block);
         return false;
     }
-    range_tree_insert(&blocks, &block->range);
-    all_bytes += block->range.len;
+    enter(block);
     block->stack = stack_take();
     *addr = block->range.start;
     return true;
@@ -84,7 +102,14 @@ bool block_malloc(struct device *device, const struct block_request *request, ui
 static void forget(struct block *block) {
     if (block->share)
         share_drop(block->share);
-    range_tree_remove(&blocks, &block->range);
+    if (block->chunk->heap)
+        range_tree_remove(&heap_blocks, &block->range);
+    else
+        block->chunk->region.block = NULL;
+    *(block->previous ? &block->previous->next : &all_blocks) = block->next;
+    if (block->next)
+        block->next->previous = block->previous;
+    all_count--;
     all_bytes -= block->range.len;
     stack_free(block->stack);
     free(block);
@@ -104,7 +129,10 @@ static void free_own(struct block *block) {
 }
 
 struct block *block_at(uint64_t addr) {
-    struct block *block = (struct block *)range_tree_at(&blocks, addr);
+    const struct region *region = pagetable_any(addr);
+    struct block *block = region ? region->block : NULL;
+    if (!block)
+        block = (struct block *)range_tree_at(&heap_blocks, addr);
     return block && !block->closing && !block->chunk->region.device->closing ? block : NULL;
 }
 
@@ -154,12 +182,12 @@ bool block_free(uint64_t addr) {
     return true;
 }
 
-const struct block *block_from(uint64_t addr) {
-    return (const struct block *)range_tree_ceil(&blocks, addr);
+const struct block *blocks_first(void) {
+    return all_blocks;
 }
 
 uint64_t blocks_count(void) {
-    return blocks.count;
+    return all_count;
 }
 
 uint64_t blocks_bytes(void) {
@@ -167,16 +195,15 @@ uint64_t blocks_bytes(void) {
 }
 
 void blocks_drop_device(struct device *device) {
-    struct block *block = (struct block *)range_tree_ceil(&blocks, 0);
-    while (block) {
-        uint64_t next = block->range.start + block->range.len;
+    for (struct block *block = all_blocks, *next; block; block = next) {
         struct chunk *chunk = block->chunk;
+        next = block->next;
         if (chunk->region.device == device) {
+            bool own = !chunk->heap;
             forget(block);
-            if (!chunk->heap)
+            if (own)
                 chunk_drop(chunk);
         }
-        block = (struct block *)range_tree_ceil(&blocks, next);
     }
     driver_heap_drop(device);
 }

@@ -11,13 +11,15 @@ struct stack;
 
 /* One live block. */
 struct block {
-    struct range range;  /* device addresses, whole pages */
-    struct chunk *chunk; /* where its pages are; its own or shared */
-    uint64_t asked;      /* bytes the caller asked for */
-    struct share *share; /* offered to other processes, or null */
-    bool pooled;         /* held by a memory pool */
-    bool closing;        /* being freed: unknown to everybody else */
-    struct stack *stack; /* the calls that made it */
+    struct range range;     /* device addresses, whole pages */
+    struct block *next;     /* list of all blocks, latest first */
+    struct block *previous; /* list of all blocks */
+    struct chunk *chunk;    /* where its pages are; its own or shared */
+    uint64_t asked;         /* bytes the caller asked for */
+    struct share *share;    /* offered to other processes, or null */
+    bool pooled;            /* held by a memory pool */
+    bool closing;           /* being freed: unknown to everybody else */
+    struct stack *stack;    /* the calls that made it */
 };
 
 /* What a caller wants. */
@@ -48,8 +50,8 @@ bool block_used_elsewhere(uint64_t addr);
 /* Ends the offer of a block with that token; false when there is none. */
 bool block_end_share(uint64_t token);
 
-/* The live block that starts at or above addr, or null; for walks over all blocks. */
-const struct block *block_from(uint64_t addr);
+/* The first of the list of all live blocks, or null. */
+const struct block *blocks_first(void);
 
 /* Live blocks and the bytes of their pages. */
 uint64_t blocks_count(void);

@@ -9,6 +9,7 @@
 #include "phys.h"
 #include "range_tree.h"
 
+struct block;
 struct device;
 
 /* A backed piece of device address space. Several regions may share pages: they show the same bytes. */
@@ -18,6 +19,7 @@ struct region {
     struct device *device; /* whose memory it is */
     struct phys *phys;     /* where its bytes are; the device's own, or memory of another process or of the caller */
     const struct pages *pages; /* what backs it, from offset 0 */
+    struct block *block;       /* the block it is; null for others and for a heap of blocks */
     bool read_only;            /* may only be read */
     bool viewed;               /* the host sees it at its address */
     bool closing;              /* being taken away: no new access */

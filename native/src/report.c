@@ -124,7 +124,7 @@ static void add_stack(struct text *text, const struct stack *stack) {
 }
 
 static void list_blocks(struct text *text) {
-    for (const struct block *block = block_from(0); block; block = block_from(block->range.start + 1)) {
+    for (const struct block *block = blocks_first(); block; block = block->next) {
         const struct region *region = &block->chunk->region;
         add(text, "block 0x%llx: %llu bytes asked, %llu bytes in %s pages, device %d\n", number(block->range.start),
             number(block->asked), number(block->range.len), page_class_name(region->pages->cls), region->device->id);
