@@ -317,6 +317,21 @@ int acl_aclrtMemPoolSetAttr(const acl_table *table, uintptr_t memPool, int attr,
 int acl_aclrtMemPoolTrimTo(const acl_table *table, uintptr_t memPool, size_t minBytesToKeep);
 int acl_aclrtMemAllocManaged(const acl_table *table, uintptr_t *ptr, uint64_t size, uint32_t flag);
 
+/* ---- Custom allocators of streams: kept by the runtime, called by others ---- */
+
+uintptr_t acl_aclrtAllocatorCreateDesc(const acl_table *table);
+int acl_aclrtAllocatorDestroyDesc(const acl_table *table, uintptr_t allocatorDesc);
+int acl_aclrtAllocatorSetObjToDesc(const acl_table *table, uintptr_t allocatorDesc, uintptr_t allocator);
+int acl_aclrtAllocatorSetAllocFuncToDesc(const acl_table *table, uintptr_t allocatorDesc, uintptr_t func);
+int acl_aclrtAllocatorSetFreeFuncToDesc(const acl_table *table, uintptr_t allocatorDesc, uintptr_t func);
+int acl_aclrtAllocatorSetAllocAdviseFuncToDesc(const acl_table *table, uintptr_t allocatorDesc, uintptr_t func);
+int acl_aclrtAllocatorSetGetAddrFromBlockFuncToDesc(const acl_table *table, uintptr_t allocatorDesc, uintptr_t func);
+int acl_aclrtAllocatorRegister(const acl_table *table, uintptr_t stream, uintptr_t allocatorDesc);
+int acl_aclrtAllocatorGetByStream(const acl_table *table, uintptr_t stream, uintptr_t *allocatorDesc,
+                                  uintptr_t *allocator, uintptr_t *allocFunc, uintptr_t *freeFunc,
+                                  uintptr_t *allocAdviseFunc, uintptr_t *getAddrFromBlockFunc);
+int acl_aclrtAllocatorUnregister(const acl_table *table, uintptr_t stream);
+
 /* ---- Two calls for one crossing ---- */
 
 /* Added to the code of aclrtSetCurrentContext where that refuses; above every aclError. */
@@ -385,6 +400,10 @@ typedef struct {
     uint64_t mappings;
     uint64_t exports;
     uint64_t imports;
+    uint64_t managed;
+    uint64_t managed_bytes;
+    uint64_t allocators;
+    uint64_t mem_pools;
     uint64_t registered;
     uint64_t registered_bytes;
     uint64_t streams;

@@ -23,6 +23,7 @@
 #include "_dlpack.h"
 #include "_host_function.h"
 #include "acl/acl.h"
+#include "acl/acl_rt_allocator.h"
 #include "hostacl.h"
 
 #define ACL_SHIM_NO_SYMBOL (-1000001)
@@ -185,6 +186,16 @@
     F(aclrtGetDeviceIdFromExceptionInfo)                                                                               \
     F(aclrtGetErrorCodeFromExceptionInfo)                                                                              \
     F(aclAppLog)                                                                                                       \
+    F(aclrtAllocatorCreateDesc)                                                                                        \
+    F(aclrtAllocatorDestroyDesc)                                                                                       \
+    F(aclrtAllocatorSetObjToDesc)                                                                                      \
+    F(aclrtAllocatorSetAllocFuncToDesc)                                                                                \
+    F(aclrtAllocatorSetFreeFuncToDesc)                                                                                 \
+    F(aclrtAllocatorSetAllocAdviseFuncToDesc)                                                                          \
+    F(aclrtAllocatorSetGetAddrFromBlockFuncToDesc)                                                                     \
+    F(aclrtAllocatorRegister)                                                                                          \
+    F(aclrtAllocatorGetByStream)                                                                                       \
+    F(aclrtAllocatorUnregister)                                                                                        \
     F(hostacl_version)                                                                                                 \
     F(hostacl_error)                                                                                                   \
     F(hostacl_configure)                                                                                               \
@@ -963,6 +974,56 @@ static int acl_aclrtMemPoolTrimTo(const acl_table *table, uintptr_t memPool, siz
 
 static int acl_aclrtMemAllocManaged(const acl_table *table, uintptr_t *ptr, uint64_t size, uint32_t flag) {
     return CALL(aclrtMemAllocManaged, (void **)ptr, size, flag);
+}
+
+/* ---- Custom allocators of streams ---- */
+
+static uintptr_t acl_aclrtAllocatorCreateDesc(const acl_table *table) {
+    return (uintptr_t)CALL_OR(NULL, aclrtAllocatorCreateDesc);
+}
+
+static int acl_aclrtAllocatorDestroyDesc(const acl_table *table, uintptr_t allocatorDesc) {
+    return CALL(aclrtAllocatorDestroyDesc, (aclrtAllocatorDesc)allocatorDesc);
+}
+
+static int acl_aclrtAllocatorSetObjToDesc(const acl_table *table, uintptr_t allocatorDesc, uintptr_t allocator) {
+    return CALL(aclrtAllocatorSetObjToDesc, (aclrtAllocatorDesc)allocatorDesc, (aclrtAllocator)allocator);
+}
+
+static int acl_aclrtAllocatorSetAllocFuncToDesc(const acl_table *table, uintptr_t allocatorDesc, uintptr_t func) {
+    return CALL(aclrtAllocatorSetAllocFuncToDesc, (aclrtAllocatorDesc)allocatorDesc, (aclrtAllocatorAllocFunc)func);
+}
+
+static int acl_aclrtAllocatorSetFreeFuncToDesc(const acl_table *table, uintptr_t allocatorDesc, uintptr_t func) {
+    return CALL(aclrtAllocatorSetFreeFuncToDesc, (aclrtAllocatorDesc)allocatorDesc, (aclrtAllocatorFreeFunc)func);
+}
+
+static int acl_aclrtAllocatorSetAllocAdviseFuncToDesc(const acl_table *table, uintptr_t allocatorDesc, uintptr_t func) {
+    return CALL(aclrtAllocatorSetAllocAdviseFuncToDesc, (aclrtAllocatorDesc)allocatorDesc,
+                (aclrtAllocatorAllocAdviseFunc)func);
+}
+
+static int acl_aclrtAllocatorSetGetAddrFromBlockFuncToDesc(const acl_table *table, uintptr_t allocatorDesc,
+                                                           uintptr_t func) {
+    return CALL(aclrtAllocatorSetGetAddrFromBlockFuncToDesc, (aclrtAllocatorDesc)allocatorDesc,
+                (aclrtAllocatorGetAddrFromBlockFunc)func);
+}
+
+static int acl_aclrtAllocatorRegister(const acl_table *table, uintptr_t stream, uintptr_t allocatorDesc) {
+    return CALL(aclrtAllocatorRegister, (aclrtStream)stream, (aclrtAllocatorDesc)allocatorDesc);
+}
+
+static int acl_aclrtAllocatorGetByStream(const acl_table *table, uintptr_t stream, uintptr_t *allocatorDesc,
+                                         uintptr_t *allocator, uintptr_t *allocFunc, uintptr_t *freeFunc,
+                                         uintptr_t *allocAdviseFunc, uintptr_t *getAddrFromBlockFunc) {
+    return CALL(aclrtAllocatorGetByStream, (aclrtStream)stream, (aclrtAllocatorDesc *)allocatorDesc,
+                (aclrtAllocator *)allocator, (aclrtAllocatorAllocFunc *)allocFunc, (aclrtAllocatorFreeFunc *)freeFunc,
+                (aclrtAllocatorAllocAdviseFunc *)allocAdviseFunc,
+                (aclrtAllocatorGetAddrFromBlockFunc *)getAddrFromBlockFunc);
+}
+
+static int acl_aclrtAllocatorUnregister(const acl_table *table, uintptr_t stream) {
+    return CALL(aclrtAllocatorUnregister, (aclrtStream)stream);
 }
 
 /* ---- Two calls for one crossing ---- */

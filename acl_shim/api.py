@@ -8,7 +8,7 @@ from typing import Protocol
 
 from acl_shim.api_device import DeviceApi, StartApi
 from acl_shim.api_memory import CopyApi, MemoryApi, PoolApi
-from acl_shim.api_stream import CallbackApi, EventApi, StreamApi
+from acl_shim.api_stream import AllocatorApi, CallbackApi, EventApi, StreamApi
 from acl_shim.api_types import CharArray, LiveStruct, Null
 from acl_shim.api_virtual import ShareApi, VirtualMemoryApi
 
@@ -75,6 +75,7 @@ class AclApi(
     ShareApi,
     StreamApi,
     CallbackApi,
+    AllocatorApi,
     EventApi,
     HostControlsApi,
     Protocol,

@@ -115,6 +115,42 @@ class CallbackApi(Protocol):
         """Return the code it failed with."""
 
 
+class AllocatorApi(Protocol):
+    """Custom allocators of streams: kept by the runtime, called by others; functions are addresses of C functions."""
+
+    def aclrtAllocatorCreateDesc(self) -> int:
+        """Return a new description; 0 where there is none."""
+
+    def aclrtAllocatorDestroyDesc(self, desc: int, /) -> int:
+        """Destroy a description."""
+
+    def aclrtAllocatorSetObjToDesc(self, desc: int, allocator: int, /) -> int:
+        """Set the object that the functions get."""
+
+    def aclrtAllocatorSetAllocFuncToDesc(self, desc: int, function: int, /) -> int:
+        """Set the function that allocates."""
+
+    def aclrtAllocatorSetFreeFuncToDesc(self, desc: int, function: int, /) -> int:
+        """Set the function that frees."""
+
+    def aclrtAllocatorSetAllocAdviseFuncToDesc(self, desc: int, function: int, /) -> int:
+        """Set the function that allocates at a wished address."""
+
+    def aclrtAllocatorSetGetAddrFromBlockFuncToDesc(self, desc: int, function: int, /) -> int:
+        """Set the function that gives the address of a block."""
+
+    def aclrtAllocatorRegister(self, stream: StreamHandle, desc: int, /) -> int:
+        """Give a stream an allocator."""
+
+    def aclrtAllocatorGetByStream(
+        self, stream: StreamHandle, desc: Cell, allocator: Cell, alloc: Cell, free: Cell, advise: Cell, addr: Cell, /
+    ) -> int:
+        """Write the parts of a stream's allocator."""
+
+    def aclrtAllocatorUnregister(self, stream: StreamHandle, /) -> int:
+        """Take a stream's allocator away."""
+
+
 class EventApi(Protocol):
     """Events and notifies; the stream 0 is the default stream of the current context."""
 

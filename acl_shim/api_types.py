@@ -192,6 +192,10 @@ class LiveStruct(Protocol):
     mappings: int
     exports: int
     imports: int
+    managed: int
+    managed_bytes: int
+    allocators: int
+    mem_pools: int
     registered: int
     registered_bytes: int
     streams: int

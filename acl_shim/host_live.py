@@ -49,6 +49,10 @@ class LiveObjects:
         Maps of physical memory into reserved ranges.
     exports, imports
         Handles and blocks offered to other processes, and those of other processes in use here.
+    managed, managed_bytes
+        Pieces of managed memory, and their bytes.
+    allocators, mem_pools
+        Descriptions of custom allocators; memory pools, whose blocks count as blocks.
     registered, registered_bytes
         Ranges of host memory registered by the caller, and their bytes.
     streams, tasks
@@ -73,6 +77,10 @@ class LiveObjects:
     mappings: int
     exports: int
     imports: int
+    managed: int
+    managed_bytes: int
+    allocators: int
+    mem_pools: int
     registered: int
     registered_bytes: int
     streams: int

@@ -68,6 +68,7 @@ class MemoryPool(Owner):
             raise ValueError(f"size_bytes is {size_bytes}: give at least 1 byte")
         pool, cell = self.handle, new_cell("uintptr_t *")
         runtime, handle, _ = stream.enter_stream()
+        handle = handle or stream.scope.default_handle()
         code = runtime.api.aclrtMemPoolMallocAsync(cell, size_bytes, pool, handle)
         self._check(code, "aclrtMemPoolMallocAsync", {"size_bytes": size_bytes, "pool": pool, "stream": handle})
         return PoolBlock(self, self._lease, cell[0], size_bytes, stream)
@@ -155,6 +156,7 @@ class PoolBlock(StreamOwner, SizedOwner, DeviceMemory):
     def _give_back(self, handle: int) -> None:
         runtime, stream = self._device.runtime, self._stream
         closed = isinstance(stream, Stream) and stream.closed  # then its tasks are through: any stream serves
-        code = runtime.api.aclrtMemPoolFreeAsync(handle, DEFAULT_STREAM if closed else stream.handle)
+        given = DEFAULT_STREAM if closed else stream.handle
+        code = runtime.api.aclrtMemPoolFreeAsync(handle, given or stream.scope.default_handle())
         if code:
             raise runtime.error(code, "aclrtMemPoolFreeAsync", {"addr": handle, "size_bytes": self._size_bytes})

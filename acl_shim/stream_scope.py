@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from acl_shim.api_types import ContextHandle
+from acl_shim.api_types import ContextHandle, StreamHandle
 from acl_shim.codes import AclErrorCode
 from acl_shim.event import Event
 from acl_shim.lease import Lease
@@ -54,6 +54,20 @@ class StreamScope:
                 runtime.check(
                     runtime.api.aclrtSetCurrentContext(context), "aclrtSetCurrentContext", {"context": context}
                 )
+
+    def default_handle(self) -> StreamHandle:
+        """Return the handle of the default stream, for calls that do not take 0 for it; the context is current then.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses.
+        """
+        self.enter()
+        runtime, cell = self.stream_device().runtime, new_cell("uintptr_t *")
+        code = runtime.api.aclrtCtxGetCurrentDefaultStream(cell)
+        runtime.check(code, "aclrtCtxGetCurrentDefaultStream", {"device_id": self.stream_device().id})
+        return StreamHandle(cell[0])
 
     @property
     def default_stream(self) -> DefaultStream:

@@ -125,6 +125,13 @@ class TestPools:
                 assert block.read(4) == b"\x03" * 4
             stream.synchronize()
             pool.trim_to(0)
+            with pool.malloc_async(4096, device.default_stream) as block:
+                block.copy_from(b"default")
+                assert block.read(7) == b"default"
+            block = pool.malloc_async(4096, stream)
+            stream.close()
+            block.close()
+            device.synchronize()
 
 
 def test_what_a_library_lacks_is_told_by_name(tmp_path: Path) -> None:

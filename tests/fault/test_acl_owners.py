@@ -10,6 +10,7 @@ from acl_shim import BatchCopy, Device
 from acl_shim.codes import MemcpyKind, MemMallocPolicy
 from acl_shim.errors import AclError, OutOfMemoryError
 from acl_shim.host import HostControls
+from acl_shim.memory_codes import MemPoolAttr
 from acl_shim.stream_codes import EventFlag
 from acl_shim.table import function_names
 from tests.helpers.runtime import fail_until_passes, host_runtime, live_now, used_functions
@@ -151,6 +152,23 @@ def register(device: Device) -> None:
         assert made.addr
 
 
+def pool(device: Device) -> None:
+    with device.create_memory_pool() as made, device.create_stream() as first:
+        made.set(MemPoolAttr.ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, 1 << 20)
+        assert made.get(MemPoolAttr.ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD) == 1 << 20
+        with made.malloc_async(4096, first) as block:
+            first.memset_async(block.addr, 4096, 3, 4096)
+            first.synchronize()
+        first.synchronize()
+        made.trim_to(0)
+
+
+def managed(device: Device) -> None:
+    with device.malloc_managed(4096) as memory:
+        memory.copy_from(b"managed")
+        assert memory.read(7) == b"managed"
+
+
 def peers(device: Device) -> None:
     assert device.can_access_peer(0)
     device.enable_peer_access(0)
@@ -171,6 +189,8 @@ OPERATIONS: list[Operation] = [
     map_memory,
     share,
     register,
+    pool,
+    managed,
     peers,
 ]
 

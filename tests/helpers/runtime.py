@@ -4,6 +4,7 @@ import gc
 import os
 from collections.abc import Callable
 from itertools import count
+from time import monotonic, sleep
 
 from acl_shim import Runtime, open_runtime
 from acl_shim.errors import BackendUnavailableError, GevarError
@@ -36,9 +37,12 @@ def controls() -> HostControls:
 
 
 def live_now(host: HostControls) -> LiveObjects:
-    """Return what is alive once everything unreachable is gone."""
+    """Return what is alive once everything unreachable is gone and no stream has a task left, for a second at most."""
     gc.collect()
-    return host.live()
+    end = monotonic() + 1
+    while (live := host.live()).tasks and monotonic() < end:
+        sleep(0.001)
+    return live
 
 
 def alive_text(host: HostControls) -> str:

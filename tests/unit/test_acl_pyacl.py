@@ -89,7 +89,13 @@ VALUES = {
         "aclFloat16ToFloat",
         "aclFloatToFloat16",
     ),
-    *("aclCreateDataBuffer", "aclGetDataBufferAddr", "aclGetDataBufferSize", "aclGetDataBufferSizeV2"),
+    *(
+        "aclCreateDataBuffer",
+        "aclrtAllocatorCreateDesc",
+        "aclGetDataBufferAddr",
+        "aclGetDataBufferSize",
+        "aclGetDataBufferSizeV2",
+    ),
     *(f"aclrtGet{what}FromExceptionInfo" for what in ("TaskId", "StreamId", "ThreadId", "DeviceId", "ErrorCode")),
 }
 """Functions whose result is no code."""

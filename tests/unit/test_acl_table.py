@@ -30,8 +30,23 @@ from tests.helpers.fake_acl import fake_library
 from tests.helpers.shared import REPOSITORY, shared_path
 
 NAMES = tuple(function_names())
-OPAQUE = {"aclrtContext", "aclrtStream", "aclrtEvent", "aclrtNotify", "aclrtDrvMemHandle", "aclrtMemPool"}
-FUNCTIONS = {"aclrtCallback", "aclrtHostFunc", "aclrtExceptionInfoCallback", "aclrtStreamStateCallback"}
+OPAQUE = {
+    "aclrtAllocatorDesc",
+    "aclrtAllocator",
+    "aclrtContext",
+    "aclrtStream",
+    "aclrtEvent",
+    "aclrtNotify",
+    "aclrtDrvMemHandle",
+    "aclrtMemPool",
+}
+FUNCTIONS = {
+    *(f"aclrtAllocator{what}Func" for what in ("Alloc", "Free", "AllocAdvise", "GetAddrFromBlock")),
+    "aclrtCallback",
+    "aclrtHostFunc",
+    "aclrtExceptionInfoCallback",
+    "aclrtStreamStateCallback",
+}
 POINTERS = {"void *", "const void *", "aclDataBuffer *", "const aclDataBuffer *", "const aclrtExceptionInfo *"}
 VALUES = {
     "hostacl_calls": 0,
@@ -39,6 +54,7 @@ VALUES = {
     "aclFloat16ToFloat": 0,
     "aclFloatToFloat16": 0,
     "aclCreateDataBuffer": 0,
+    "aclrtAllocatorCreateDesc": 0,
     "aclGetDataBufferAddr": 0,
     "aclGetDataBufferSize": 0,
     "aclGetDataBufferSizeV2": 0,
@@ -104,7 +120,7 @@ def shim_type(c_type: str) -> str:
         return "uint16_t"
     if c_type in ("const int32_t", "int32_t *const"):
         return c_type.removeprefix("const ").removesuffix("const")
-    if c_type in ("void **", *(f"{opaque} *" for opaque in OPAQUE)):
+    if c_type in ("void **", *(f"{opaque} *" for opaque in OPAQUE | FUNCTIONS)):
         return "uintptr_t *"
     if c_type == "aclError" or c_type in C_ENUMS:
         return "int"
@@ -115,7 +131,7 @@ def shim_type(c_type: str) -> str:
 
 HEADERS = "\n".join(
     re.sub(r"\b(ACL_FUNC_VISIBILITY|HOSTACL_API)\b", "", (REPOSITORY / "native/include" / name).read_text())
-    for name in ("acl/acl_base.h", "acl/acl_rt.h", "hostacl.h")
+    for name in ("acl/acl_base.h", "acl/acl_rt.h", "acl/acl_rt_allocator.h", "hostacl.h")
 )
 C_ENUMS = set(re.findall(r"typedef enum \w*\s*\{[^}]*\}\s*(\w+);", HEADERS))
 HEADER = prototypes(HEADERS, "(?:acl|hostacl_)")

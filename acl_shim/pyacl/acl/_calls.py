@@ -87,7 +87,8 @@ BATCH = (
 RESERVE = (OUT_POINTER, SIZE, Word("alignment"), Word("expect_ptr"), Word("flags"))
 MAP = (PTR, SIZE, Word("offset"), HANDLE, Word("flags"))
 PROP = InStruct("prop", "aclrtPhysicalMemProp", ())
-BUFFER, INFO = Word("data_buffer"), Word("exception_info")
+BUFFER, INFO, DESC = Word("data_buffer"), Word("exception_info"), Word("allocator_desc")
+FUNCTION = Word("function_address")
 PIDS = Numbers("pids", "int32_t", counted=True)
 KEY = Text("key")
 ATTRIBUTES = OutStruct("aclrtPtrAttributes", {"pageSize": "page_size"})
@@ -293,6 +294,22 @@ ROWS = (
     _rt("notify_get_export_key", "aclrtNotifyGetExportKey", Word("notify"), OutKey(), Word("flags")),
     _rt("notify_import_by_key", "aclrtNotifyImportByKey", OUT_POINTER, KEY, Word("flags")),
     _rt("notify_set_import_pid", "aclrtNotifySetImportPid", Word("notify"), PIDS),
+    # custom allocators
+    _rt("allocator_create_desc", "aclrtAllocatorCreateDesc"),
+    _rt("allocator_destroy_desc", "aclrtAllocatorDestroyDesc", DESC),
+    _rt("allocator_set_obj_to_desc", "aclrtAllocatorSetObjToDesc", DESC, Word("allocator")),
+    _rt("allocator_set_alloc_func_to_desc", "aclrtAllocatorSetAllocFuncToDesc", DESC, FUNCTION),
+    _rt("allocator_set_free_func_to_desc", "aclrtAllocatorSetFreeFuncToDesc", DESC, FUNCTION),
+    _rt("allocator_set_alloc_advise_func_to_desc", "aclrtAllocatorSetAllocAdviseFuncToDesc", DESC, FUNCTION),
+    _rt(
+        "allocator_set_get_addr_from_block_func_to_desc",
+        "aclrtAllocatorSetGetAddrFromBlockFuncToDesc",
+        DESC,
+        FUNCTION,
+    ),
+    _rt("allocator_register", "aclrtAllocatorRegister", STREAM, DESC),
+    _rt("allocator_get_by_stream", "aclrtAllocatorGetByStream", STREAM, *(6 * (OUT_POINTER,))),
+    _rt("allocator_unregister", "aclrtAllocatorUnregister", STREAM),
     # memory pools
     _rt("mem_pool_create", "aclrtMemPoolCreate", OUT_POINTER, InStruct("pool_props", "aclrtMemPoolProps")),
     _rt("mem_pool_destroy", "aclrtMemPoolDestroy", Word("mem_pool")),
