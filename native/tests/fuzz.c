@@ -3,8 +3,8 @@
  * The model knows which devices are set, which blocks live, what they must cost and which bytes they hold. Every call
  * is made with good and bad arguments mixed; its code and its effect are compared with the model. In the card profile
  * the driver keeps pages, so there only lower bounds of the cost and the codes that do not depend on it are compared.
- * With several threads each has its own devices and its own model of them; addresses, handles, pinned memory and locks
- * they share.
+ * Ranges, handles, mappings and registered memory are in fuzz_virtual_memory.h. With several threads each has its own
+ * devices and its own model of them; addresses, handles, pinned memory and locks they share.
  */
 #include <pthread.h>
 
@@ -60,15 +60,48 @@ static struct model_block *free_slot(void) {
     return NULL;
 }
 
+static uint64_t random_size(void) {
+    switch (random_below(5)) {
+    case 0:
+        return 1 + random_below(100);
+    case 1:
+        return 1 + random_below(20000);
+    case 2:
+        return MIB - 64 + random_below(128);
+    case 3:
+        return 1 + random_below(8 * MIB);
+    default:
+        return 4096 * (1 + random_below(64));
+    }
+}
+
+static bool fits(int device, int cls, uint64_t pages) {
+    return used[device][cls] + pages <= pool_pages[cls];
+}
+
+#include "fuzz_virtual_memory.h"
+
 static void forget_device(int device) {
     for (int i = 0; i < MAX_BLOCKS; i++) {
         if (blocks[i].ptr && blocks[i].device == device)
             blocks[i].ptr = NULL;
     }
+    forget_device_mappings(device);
     memset(used[device], 0, sizeof(used[device]));
     set_count[device] = 0;
     if (current == device)
         current = -1;
+}
+
+/* Class and pages a good request takes in the strict profile; false when memory is short. */
+static bool plan(struct model_block *block, unsigned policy, uint64_t rounded) {
+    block->cls = policy == 6 || policy == 7 ? 2 : policy == 1 ? 1 : policy == 0 && rounded > MIB ? 1 : 0;
+    block->pages = (rounded + page_bytes[block->cls] - 1) / page_bytes[block->cls];
+    if (block->cls == 1 && policy == 0 && !fits(block->device, 1, block->pages)) {
+        block->cls = 0;
+        block->pages = (rounded + 4095) / 4096;
+    }
+    return fits(block->device, block->cls, block->pages);
 }
 
 static void do_set_device(void) {
@@ -97,34 +130,12 @@ static void do_reset_device(void) {
     }
 }
 
-static uint64_t random_size(void) {
-    switch (random_below(5)) {
-    case 0:
-        return 1 + random_below(100);
-    case 1:
-        return 1 + random_below(20000);
-    case 2:
-        return MIB - 64 + random_below(128);
-    case 3:
-        return 1 + random_below(8 * MIB);
-    default:
-        return 4096 * (1 + random_below(64));
-    }
-}
-
-static bool fits(int device, int cls, uint64_t pages) {
-    return used[device][cls] + pages <= pool_pages[cls];
-}
-
-/* Class and pages a good request takes in the strict profile; false when memory is short. */
-static bool plan(struct model_block *block, unsigned policy, uint64_t rounded) {
-    block->cls = policy == 6 || policy == 7 ? 2 : policy == 1 ? 1 : policy == 0 && rounded > MIB ? 1 : 0;
-    block->pages = (rounded + page_bytes[block->cls] - 1) / page_bytes[block->cls];
-    if (block->cls == 1 && policy == 0 && !fits(block->device, 1, block->pages)) {
-        block->cls = 0;
-        block->pages = (rounded + 4095) / 4096;
-    }
-    return fits(block->device, block->cls, block->pages);
+/* At the end: the device may be set or not. */
+static void do_reset_force(int device) {
+    CHECK_EQ(aclrtResetDeviceForce(id_of(device)),
+             set_count[device] ? ACL_SUCCESS : ACL_ERROR_RT_CONTEXT_RELEASE_ERROR);
+    if (set_count[device])
+        forget_device(device);
 }
 
 static void learn(struct model_block *block) {
@@ -292,6 +303,7 @@ static void check_model(void) {
     if (threads == 1) {
         CHECK_EQ(live.blocks, count);
         CHECK_EQ(live.host_blocks, host_count);
+        check_virtual_memory(&live);
     }
     for (int device = 0; device < DEVICES; device++) {
         const hostacl_device_live_t *own = &live.devices[id_of(device)];
@@ -305,13 +317,17 @@ static void check_model(void) {
 }
 
 static void (*const actions[])(void) = {
-    do_malloc, do_malloc, do_malloc,     do_free,       do_free,     do_check_bytes, do_check_bytes, do_memset,
-    do_copy,   do_copy,   do_bad_ranges, do_set_device, check_model, do_malloc_host, check_model,
+    do_malloc,         do_malloc,         do_malloc,         do_free,           do_free,           do_check_bytes,
+    do_check_bytes,    do_memset,         do_copy,           do_copy,           do_bad_ranges,     do_set_device,
+    check_model,       do_malloc_host,    check_model,       do_virtual_memory, do_virtual_memory, do_virtual_memory,
+    do_virtual_memory, do_virtual_memory, do_virtual_memory, do_virtual_memory, do_virtual_memory, do_virtual_memory,
+    do_virtual_memory, do_virtual_memory, do_virtual_memory,
 };
 
 static void *make_calls(void *argument) {
     thread = (int)(intptr_t)argument;
     state = (first_seed + (uint64_t)thread) * 0x9e3779b97f4a7c15u + 1;
+    start_virtual_memory();
     for (uint64_t i = 0; i < call_count && check_failures == 0; i++) {
         actions[random_below(sizeof(actions) / sizeof(actions[0]))]();
         if (random_below(40) == 0)
@@ -324,7 +340,8 @@ static void *make_calls(void *argument) {
             OK(aclrtFreeHost(blocks[i].ptr));
     }
     for (int device = 0; device < DEVICES; device++)
-        aclrtResetDeviceForce(id_of(device));
+        do_reset_force(device);
+    end_virtual_memory();
     return NULL;
 }
 
