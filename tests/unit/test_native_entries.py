@@ -18,7 +18,7 @@ def split(arguments: str) -> list[str]:
 
 def prototypes() -> dict[str, list[str]]:
     """Return name -> parameters of the functions of the public headers."""
-    text = "\n".join((NATIVE / "include/acl" / name).read_text() for name in ("acl_base.h", "acl_rt.h"))
+    text = "\n".join(path.read_text() for path in sorted((NATIVE / "include/acl").glob("*.h")))
     found = {}
     for name, inside in re.findall(r"ACL_FUNC_VISIBILITY[^;(]*?\b(acl\w+)\(([^()]*)\)", text):
         parts = [] if inside.strip() == "void" else split(inside)
