@@ -196,10 +196,10 @@ def outcome(data: bytes, vm: VarManager) -> str | None:
         vm.check()
         return refusal.field.partition("[")[0]
     vm.check()
-    again = VarManager(1)
-    again.var_manager_to_deserial(state_bytes(vm))
+    again, stored = VarManager(1), state_bytes(vm)
+    again.var_manager_to_deserial(stored)
     again.check()
-    assert state_bytes(again) == state_bytes(vm)
+    assert state_bytes(again) == stored
     _use(again)
     return None
 

@@ -12,7 +12,7 @@ def test_campaign() -> None:
     assert seen.examples >= var_campaign.FULL_EXAMPLES // var_campaign.SHARE
     # the damage must be deep enough to be restored sometimes and refused for different reasons
     assert seen.restored > seen.examples / 20
-    assert len(seen.refused) > 8
+    assert len(seen.refused) > 4
 
 
 def test_seed_states_are_sound() -> None:
