@@ -37,7 +37,7 @@ static int register_range(void *ptr, uint64_t size, bool mapped, bool read_only,
     int code =
         has_context ? result_code(host_register(addr, size, mapped, read_only), addr, size) : ACL_ERROR_RT_CONTEXT_NULL;
     if (!code && out)
-        *out = (void *)(uintptr_t)host_register_at(addr)->region.range.start;
+        *out = (void *)(uintptr_t)host_register_at(addr)->device_addr;
     table_unlock();
     return code;
 }
@@ -99,8 +99,8 @@ aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag) {
     uint64_t device_addr = 0;
     table_lock();
     const struct registration *registration = host_register_at(addr);
-    if (registration && registration->region.range.len)
-        device_addr = registration->region.range.start + (addr - registration->range.start);
+    if (registration && registration->device_addr)
+        device_addr = registration->device_addr + (addr - registration->range.start);
     table_unlock();
     if (!registration)
         return not_registered(pHost);

@@ -5,6 +5,7 @@
 #include "entry.h"
 #include "errors.h"
 #include "reserve.h"
+#include "runtime.h"
 #include "table.h"
 
 #define FAR_UNIT GIB
@@ -36,9 +37,13 @@ static int reserve(enum vspace_window window, void **out, size_t size, size_t al
                            size, (unsigned long long)flags);
     table_lock();
     int code = reserve_need_feature();
+    bool unmappable = window == VSPACE_FAR && runtime_config()->unified;
     table_unlock();
     if (code)
         return code;
+    if (unmappable)
+        return error_raise(ERROR_DRIVER, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                           "mode unified has no far addresses: the process can map nothing there");
     if (alignment)
         return error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID, "alignment is %zu and must be 0", alignment);
     if (window == VSPACE_FAR && size % FAR_UNIT)

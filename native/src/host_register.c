@@ -1,7 +1,7 @@
 /* Registered host memory. The memory stays the caller's; registering makes it known to pointer queries and, where it
  * is mapped, gives it a device address. That address is another number than the host pointer, so that the two are not
- * mistaken for each other; copies through it reach the caller's bytes. Registrations belong to the process and outlive
- * devices.
+ * mistaken for each other; copies through it reach the caller's bytes. In mode unified it is the host pointer: private
+ * memory cannot be shown at a second address. Registrations belong to the process and outlive devices.
  *
  * Thread safety: callers hold the table lock; host_unregister gives it up while it waits for accesses. */
 #include "host_register.h"
@@ -12,6 +12,7 @@
 #include "access.h"
 #include "host_blocks.h"
 #include "host_memory.h"
+#include "runtime.h"
 #include "stack.h"
 #include "table.h"
 #include "vspace.h"
@@ -51,8 +52,12 @@ static bool known(uint64_t addr, uint64_t bytes) {
 static bool map(struct registration *registration, bool read_only) {
     uint64_t bytes = registration->range.len;
     uint64_t addr;
+    registration->device_addr = registration->range.start;
+    if (runtime_config()->unified)
+        return true;
     if (!vspace_take(VSPACE_DEVICE, page_end(bytes), SMALL_PAGE, true, &addr))
         return false;
+    registration->device_addr = addr;
     registration->phys = phys_foreign((void *)(uintptr_t)registration->range.start, bytes, false);
     registration->pages = (struct pages){.bytes = bytes, .count = 1, .single = {.len = bytes}};
     registration->pages.extents = &registration->pages.single;

@@ -12,7 +12,8 @@ struct stack;
 /* One registered range. */
 struct registration {
     struct range range;   /* host addresses, as the caller gave them */
-    struct region region; /* device addresses that show the same bytes; empty when it was only pinned */
+    uint64_t device_addr; /* address for devices; 0: it was only pinned */
+    struct region region; /* device addresses that show the same bytes; empty where there are none of its own */
     struct phys phys;     /* window over the caller's memory */
     struct pages pages;   /* all of it, in one extent */
     uint64_t serial;      /* tells it from other pinned memory at the same place */

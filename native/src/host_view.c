@@ -56,8 +56,7 @@ int host_view_raise_full(void) {
 }
 
 static bool wanted(const struct region *region) {
-    return region->limit && vspace_mappable(region->range.start) && region->phys->host_view &&
-           (runtime_config()->unified || region->device == host_memory());
+    return region->limit && region->phys->host_view && (runtime_config()->unified || region->device == host_memory());
 }
 
 /* Regions with a view directly below and above. */
@@ -75,6 +74,8 @@ static void block_access(const struct region *region, uint64_t len) {
 bool host_view_open(struct region *region) {
     if (!wanted(region))
         return true;
+    if (!vspace_mappable(region->range.start))
+        return !runtime_config()->unified;
     if (extents + runs + region->pages->count + LEFT_TO_PROGRAM >= map_limit())
         return false;
     uint64_t done = 0;

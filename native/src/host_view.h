@@ -7,7 +7,7 @@
 #include "pagetable.h"
 
 /* Maps the bytes of a region that is in the page table at its address, where the mode or the kind of memory asks for
- * it. False when the host allows no further mapping. */
+ * it. False when the host allows no further mapping. Host memory at addresses that are mere numbers is not mapped. */
 bool host_view_open(struct region *region);
 
 /* Makes the addresses of the region fault again. */

@@ -177,7 +177,7 @@ static void list_foreign(struct text *text) {
     for (const struct registration *range = host_register_from(0); range;
          range = host_register_from(range->range.start + 1)) {
         add(text, "registered host memory 0x%llx: %llu bytes, device address 0x%llx\n", number(range->range.start),
-            number(range->range.len), number(range->region.range.start));
+            number(range->range.len), number(range->device_addr));
         add_stack(text, range->stack);
     }
     for (const struct ipc_block *block = ipc_blocks_first(); block; block = block->next) {

@@ -1,9 +1,8 @@
 /* Pools of huge pages of the host (option hugetlb). What needs huge pages reserves them through /sys when it may, gives
  * them back at the end, and says so where it cannot. */
-#include <fcntl.h>
 #include <sys/file.h>
 
-#include "virtual_memory.h"
+#include "other_process.h"
 
 /* Pages of one size that the host has. */
 struct host_pages {
@@ -142,6 +141,33 @@ static void test_small_unified(void) {
     check_nothing_alive();
 }
 
+/* Another process maps the huge pages themselves; they stay taken until it lets go. */
+static void test_shared(void) {
+    uint64_t token = 0;
+    start("hugetlb", "1", "pages_2m", "64M", "pages_4k", "4M", "pages_1g", "0", NULL);
+    OK(aclrtSetDevice(0));
+    void *at = range(3 * PAGE);
+    aclrtDrvMemHandle handle = physical(0, 3 * PAGE);
+    OK(aclrtMapMem(at, 3 * PAGE, 0, handle, 0));
+    OK(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 1, &token));
+    OK(poke(plus(at, 2 * PAGE + 5), 61));
+    struct other other = start_other();
+    CHECK_EQ(ask(&other, "device 0"), 0);
+    CHECK_EQ(ask(&other, "import %llu 0", (unsigned long long)token), 0);
+    CHECK_EQ(ask(&other, "map %llu", (unsigned long long)(3 * PAGE)), 0);
+    CHECK_EQ(ask(&other, "peek %llu", (unsigned long long)(2 * PAGE + 5)), 61);
+    CHECK_EQ(ask(&other, "poke 6 62"), 0);
+    CHECK_EQ(peek(plus(at, 6)), 62);
+    OK(aclrtUnmapMem(at));
+    OK(aclrtFreePhysical(handle));
+    CHECK_EQ(live_now().devices[0].committed_bytes, 3 * PAGE);
+    end_other(&other, SIGKILL);
+    CHECK_EQ(live_now().devices[0].committed_bytes, 0);
+    OK(aclrtReleaseMemAddress(at));
+    OK(aclrtResetDevice(0));
+    check_nothing_alive();
+}
+
 static void test_giant(void) {
     aclrtPhysicalMemProp prop = property(ACL_HBM_MEM_HUGE1G, ACL_MEM_LOCATION_TYPE_DEVICE, 0);
     aclrtDrvMemHandle handle = NULL, second = UNTOUCHED;
@@ -169,7 +195,10 @@ static void test_giant(void) {
     check_nothing_alive();
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    (void)argv;
+    if (argc > 1)
+        return obey();
     int all = open("/sys/kernel/mm/hugepages", O_RDONLY | O_CLOEXEC); /* the pages are one for all tests that run */
     if (all >= 0)
         flock(all, LOCK_EX);
@@ -178,6 +207,7 @@ int main(void) {
     if (reserve_host_pages(&small, 10)) {
         test_small();
         test_small_unified();
+        test_shared();
     }
     give_host_pages(&small);
     if (reserve_host_pages(&giant, 1))

@@ -319,6 +319,25 @@ static void test_host_memory(void) {
     check_nothing_alive();
 }
 
+/* In mode unified host code of both sides touches the same bytes at device addresses. */
+static void test_unified(void) {
+    setenv("HOSTACL_MODE", "unified", 1);
+    set_up(ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION);
+    ((char *)at)[2 * PAGE + 3] = 21;
+    struct other other = start_other();
+    CHECK_EQ(ask(&other, "import %llu 0", (unsigned long long)token), 0);
+    CHECK_EQ(ask(&other, "device 0"), 0);
+    CHECK_EQ(ask(&other, "map %llu", (unsigned long long)(3 * PAGE)), 0);
+    CHECK_EQ(ask(&other, "touch %llu", (unsigned long long)(2 * PAGE + 3)), 21);
+    CHECK_EQ(ask(&other, "poke 9 22"), 0);
+    CHECK_EQ(((volatile char *)at)[9], 22);
+    CHECK_EQ(ask(&other, "unmap"), 0);
+    CHECK_EQ(ask(&other, "free"), 0);
+    end_other(&other, 0);
+    unsetenv("HOSTACL_MODE");
+    tear_down();
+}
+
 int main(int argc, char **argv) {
     (void)argv;
     if (argc > 1)
@@ -334,6 +353,7 @@ int main(int argc, char **argv) {
     test_list_of_processes();
     test_second_form();
     test_host_memory();
+    test_unified();
     start(NULL);
     check_nothing_alive();
     return check_done();

@@ -192,6 +192,23 @@ static void test_options(void) {
     CHECK_EQ(hostacl_configure("mode", "unified"), ACL_ERROR_INVALID_PARAM);
 }
 
+/* Registered host memory has its own address as device address; far addresses do not exist. */
+static void test_others(void) {
+    static char memory[8192] __attribute__((aligned(4096)));
+    void *device = NULL, *at = UNTOUCHED;
+    set_up();
+    memory[100] = 5;
+    OK(aclrtHostRegister(memory, sizeof(memory), ACL_HOST_REGISTER_MAPPED, &device));
+    CHECK(device == (void *)memory);
+    OK(aclrtHostGetDevicePointer(memory + 100, &device, 0));
+    CHECK_EQ(*(volatile char *)device, 5);
+    CHECK_EQ(peek(device), 5);
+    OK(aclrtHostUnregister(memory));
+    CHECK_EQ(aclrtReserveMemAddressNoUCMemory(&at, GIB, 0, NULL, 1), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+    CHECK(at == UNTOUCHED);
+    tear_down();
+}
+
 /* In mode isolated the same addresses fault. */
 static void test_isolated(void) {
     void *block = NULL;
@@ -215,6 +232,7 @@ int main(void) {
     test_reset();
     test_limit();
     test_neighbours();
+    test_others();
     test_options();
     test_isolated();
     start(NULL);
