@@ -75,4 +75,6 @@ def var_block_bytes(size_bytes: int) -> int:
     >>> [var_block_bytes(size) for size in (0, 1, 512, 513)]
     [1024, 1536, 1536, 2048]
     """
+    if size_bytes <= INT64_MAX:  # no step can leave 64 bits
+        return -(-size_bytes // SESSION_MEM_ALIGN_BYTES) * SESSION_MEM_ALIGN_BYTES + VAR_GUARD_BYTES
     return checked_add(align_up(size_bytes, SESSION_MEM_ALIGN_BYTES), VAR_GUARD_BYTES)

@@ -38,6 +38,9 @@ class AddressIndex:
         AddressError
             Its data would overlap that of another block (with the `status` given).
         """
+        last = self._blocks[self._starts[-1]] if self._starts else None
+        if last is None or last.logic_addr < block.logic_addr >= last.end:
+            return
         other = self.overlapping(block.logic_addr, block.size_bytes)
         if other is not None:
             reason = f"{block.size_bytes} B of variable {block.key} would overlap {other.key}; use another place"

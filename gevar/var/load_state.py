@@ -126,6 +126,22 @@ class LoadTable(Generic[K]):
             ticket = self._loading[key] = LoadTicket(self, key)
             return ticket, True
 
+    def set_loaded(self, key: K) -> tuple[LoadTicket[K] | None, bool]:
+        """Make the key loaded if it is absent, without waiting.
+
+        Returns
+        -------
+        tuple
+            A ticket to wait for when a load is under way, else None; and whether the key was loaded before.
+        """
+        with self._lock:
+            if key in self._loaded:
+                return None, True
+            ticket = self._loading.get(key)
+            if ticket is None:
+                self._loaded.add(key)
+            return ticket, False
+
     def begin(self, key: K) -> LoadTicket[K] | None:
         """Take the key, or wait until somebody else has loaded it.
 

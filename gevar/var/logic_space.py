@@ -34,6 +34,9 @@ class LogicSpace:
 
     def take(self, start: int, end: int) -> None:
         """Mark the addresses from `start` up to, not including, `end` as taken."""
+        if self._ends and self._ends[-1] == start <= end:  # goes on where the last one ends, as assigned blocks do
+            self._ends[-1] = end
+            return
         first = bisect_left(self._ends, start)
         last = bisect_right(self._starts, end)
         if first < last:

@@ -16,7 +16,7 @@ from gevar.var.logic_space import LogicSpace
 from gevar.var.memory_config import MemoryConfig
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Placement:
     """A place for a variable that is not taken yet.
 

@@ -48,18 +48,17 @@ class VarData(VarGraphs):
         """
         if op is None:
             raise ValueError("op is None: give the node whose data is to be loaded")
-        if op.load_addr is None:
+        load_addr = op.load_addr
+        if load_addr is None:
             return False
-        addr = LogicAddr(op.load_addr)
+        addr = LogicAddr(load_addr)
         while True:
             with self._lock:
                 if not self.is_var_addr(addr):
                     return False
-                ticket, mine = self._device_records.device(device_id).data.enter(addr)
-                if mine and ticket is not None:
-                    ticket.commit()
-            if ticket is None or mine:
-                return ticket is None
+                ticket, was_loaded = self._device_records.device(device_id).data.set_loaded(addr)
+            if ticket is None:
+                return was_loaded
             ticket.wait()
 
     def begin_var_load(

@@ -162,7 +162,9 @@ class VarRegistry(SessionState):
         Thread safety: takes no lock.
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetVarAddr.
         """
-        return self._record(name, desc).block.logic_addr
+        resource = self._resource
+        record = None if resource is None else resource.find_record(name, desc)
+        return (record or self._record(name, desc)).block.logic_addr
 
     def get_var_addr_and_type(self, name: str, desc: TensorDesc) -> tuple[LogicAddr, MemType]:
         """Return logical address and kind of memory; see `get_var_addr`."""

@@ -8,7 +8,7 @@ from gevar.var.var_op import VarOp
 from gevar.var.weight_index import ConstantProbe
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class VarRequest:
     """A variable that somebody wants to register.
 

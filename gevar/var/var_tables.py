@@ -8,7 +8,7 @@ Source: GE source, base/graph/manager/graph_var_manager.h, VarResource.
 
 import difflib
 from itertools import islice
-from typing import Final
+from typing import Final, cast
 
 from gevar.errors import VariableError
 from gevar.status import FAILED, PARAM_INVALID
@@ -85,7 +85,8 @@ class VarTables:
 
     def find_record(self, name: str, desc: TensorDesc) -> VarRecord | None:
         """Return what a name and a description stand for; None where they were never registered."""
-        return self.records.get(VarKey(self.batch_names.get(name, name), desc.format, desc.dtype))
+        key = (self.batch_names.get(name, name), desc.format, desc.dtype)  # equal to the key, and made faster
+        return self.records.get(cast("VarKey", key))
 
     def cur_desc(self, name: str) -> TensorDesc | None:
         """Return the current description of a name; None where it has none."""
