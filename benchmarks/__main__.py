@@ -25,6 +25,14 @@ BENCHMARKS = {
     "many-live": ("benchmarks.runtime_costs", "many_live"),
     "table-call": ("benchmarks.runtime_costs", "table_call"),
     "face-call": ("benchmarks.runtime_costs", "face_call"),
+    "var-assign": ("benchmarks.var_costs", "var_assign"),
+    "var-assign-many": ("benchmarks.var_costs", "var_assign_many"),
+    "var-get-addr": ("benchmarks.var_costs", "var_get_addr"),
+    "var-loaded": ("benchmarks.var_costs", "var_loaded"),
+    "var-constants": ("benchmarks.var_costs", "var_constants"),
+    "var-to-bytes": ("benchmarks.var_costs", "var_to_bytes"),
+    "var-from-bytes": ("benchmarks.var_costs", "var_from_bytes"),
+    "var-memory": ("benchmarks.var_costs", "var_memory"),
 }
 
 
