@@ -236,12 +236,13 @@ def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096
 count = int(sys.argv[1])
-kept = [var_costs._full_manager(10)]
+var_costs._full_manager(10)
 before = resident()
+names, descs = var_costs._names(count), var_costs._descs(count)
 if sys.argv[2] == "manager":
-    kept.append(var_costs._full_manager(count))
-else:
-    kept.append((var_costs._names(count), var_costs._descs(count)))
+    vm = var_costs._manager()
+    for name, desc in zip(names, descs):
+        vm.assign_var_mem(name, None, desc)
 print((resident() - before) / count)
 """
 

@@ -79,7 +79,10 @@ class DeviceRecords:
         return None if device is None else device.records.get(block.logic_addr)
 
     def device(self, device_id: DeviceId) -> DeviceState:
-        """Return the state of a device, an empty one at the first question."""
+        """Return the state of a device, an empty one at the first question; it stays for good."""
+        known = self._devices.get(device_id)
+        if known is not None:
+            return known
         with self._lock:
             device = self._devices.get(device_id)
             if device is None:

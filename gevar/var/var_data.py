@@ -54,7 +54,8 @@ class VarData(VarGraphs):
         addr = LogicAddr(load_addr)
         while True:
             with self._lock:
-                if not self.is_var_addr(addr):
+                resource = self._resource
+                if resource is None or resource.starts_at(addr) is None:
                     return False
                 ticket, was_loaded = self._device_records.device(device_id).data.set_loaded(addr)
             if ticket is None:
