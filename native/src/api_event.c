@@ -30,10 +30,6 @@ static int refuse_flag(uint32_t flag) {
     return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "flag 0x%x makes no event", flag);
 }
 
-static int refuse_feature(const char *what) {
-    return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "the host runtime has no %s", what);
-}
-
 aclError aclrtCreateEvent(aclrtEvent *event) {
     ENTER(aclrtCreateEvent, event);
     return event ? create(EVENT_PLAIN, 0, event) : null_argument("event");
@@ -44,7 +40,8 @@ aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag) {
     if (!event)
         return null_argument("event");
     if (flag == ACL_EVENT_DEVICE_USE_ONLY)
-        return refuse_feature("events for use on the device only");
+        return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                           "the host runtime has no events for use on the device only");
     if (flag == ACL_EVENT_EXTERNAL)
         return create(EVENT_FLAGGED, flag | ACL_EVENT_SYNC, event);
     return flag && !(flag & ~FLAGS_OF_ALL) ? create(EVENT_FLAGGED, flag, event) : refuse_flag(flag);
@@ -55,7 +52,7 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
     if (!event)
         return null_argument("event");
     if (flag == ACL_EVENT_IPC)
-        return refuse_feature("events between processes");
+        return create(EVENT_EXTENDED, flag | ACL_EVENT_SYNC, event);
     return flag && !(flag & ~FLAGS_OF_ALL) ? create(EVENT_EXTENDED, flag, event) : refuse_flag(flag);
 }
 
@@ -165,7 +162,7 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
 static aclError synchronize(aclrtEvent event, moment deadline) {
     int code;
     table_lock();
-    const struct event *found = need(event, &code);
+    struct event *found = need(event, &code);
     if (found)
         code = event_synchronize(found, deadline);
     table_unlock();
@@ -192,7 +189,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
     if (!event || !status)
         return null_argument(event ? "status" : "event");
     table_lock();
-    const struct event *found = need(event, &code);
+    struct event *found = need(event, &code);
     if (found)
         *status = event_done(found) ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
     table_unlock();
@@ -241,5 +238,28 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
     table_unlock();
     if (!code)
         *timestamp = time / NS_PER_US;
+    return code;
+}
+
+aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
+    ENTER(aclrtIpcGetEventHandle, event, handle);
+    int code;
+    if (!event || !handle)
+        return null_argument(event ? "handle" : "event");
+    table_lock();
+    const struct event *found = need(event, &code);
+    if (found)
+        code = event_export(found, handle);
+    table_unlock();
+    return code;
+}
+
+aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event) {
+    ENTER(aclrtIpcOpenEventHandle, handle, event);
+    if (!event)
+        return null_argument("event");
+    table_lock();
+    int code = event_open(&handle, event);
+    table_unlock();
     return code;
 }

@@ -1,6 +1,7 @@
 /* Exported: notifies, and words of device memory that streams write and wait for. Thread safety: any thread, any time.
  */
 #include "acl/acl.h"
+#include "context.h"
 #include "entry.h"
 #include "errors.h"
 #include "notify.h"
@@ -11,6 +12,7 @@
 
 #define MS_PER_S 1000u
 #define WORD_BYTES 8
+#define LEAST_KEY_BYTES 65
 
 static int null_argument(const char *name) {
     return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", name);
@@ -65,6 +67,66 @@ aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_
     struct notify *found = where ? notify_need(notify) : NULL;
     if (where)
         code = found ? notify_wait(found, where, (uint64_t)timeout * MS_PER_S) : ACL_ERROR_RT_INVALID_HANDLE;
+    table_unlock();
+    return code;
+}
+
+/* The live notify of a call that needs a context; null with the code. The table lock is held. */
+static struct notify *need(const void *handle, int *code) {
+    struct notify *notify = context_need() ? notify_need(handle) : NULL;
+    *code = notify ? ACL_SUCCESS : context_current() ? ACL_ERROR_RT_INVALID_HANDLE : ACL_ERROR_RT_CONTEXT_NULL;
+    return notify;
+}
+
+static int check_flags(uint64_t flags) {
+    if (!(flags & ~(uint64_t)ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION))
+        return ACL_SUCCESS;
+    return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "flags %llu is neither 0 nor 2",
+                       (unsigned long long)flags);
+}
+
+aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint64_t flags) {
+    ENTER(aclrtNotifyGetExportKey, notify, key, len, flags);
+    if (!notify || !key)
+        return null_argument(notify ? "key" : "notify");
+    int code = check_flags(flags);
+    if (code)
+        return code;
+    if (len < LEAST_KEY_BYTES)
+        return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "len %zu is below %d bytes", len,
+                           LEAST_KEY_BYTES);
+    table_lock();
+    struct notify *found = need(notify, &code);
+    if (found)
+        code = notify_export(found, !flags, key);
+    table_unlock();
+    return code;
+}
+
+aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t flags) {
+    ENTER(aclrtNotifyImportByKey, notify, key, flags);
+    if (!notify || !key)
+        return null_argument(notify ? "key" : "notify");
+    int code = check_flags(flags);
+    if (code)
+        return code;
+    table_lock();
+    code = notify_import(key, notify);
+    table_unlock();
+    return code;
+}
+
+aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num) {
+    ENTER(aclrtNotifySetImportPid, notify, IN(pid), num);
+    int code;
+    if (!notify || !pid)
+        return null_argument(notify ? "pid" : "notify");
+    if (!num)
+        return error_raise(ERROR_VALUE, ACL_ERROR_INVALID_PARAM, "num is 0");
+    table_lock();
+    struct notify *found = need(notify, &code);
+    if (found)
+        code = notify_allow(found, pid, num);
     table_unlock();
     return code;
 }

@@ -5,6 +5,9 @@
  * recorded, or whose recording is done, keeps nobody waiting. When the task is dropped the recording never comes: who
  * waits for it fails with the code for that and does not hang.
  *
+ * An event made for several processes has a mark (mark.h), which counts the recordings of all of them; a recording is
+ * then known by its number there, and the one kept here is renewed when a look at the mark shows a later one.
+ *
  * A reset is a task without effect on recordings, because nobody waits for anything but one recording; it is there for
  * its place in the stream.
  *
@@ -12,12 +15,14 @@
 #include "event.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "acl/acl_base.h"
 #include "acl/acl_rt.h"
 #include "context.h"
 #include "errors.h"
 #include "handles.h"
+#include "mark.h"
 #include "stream_queue.h"
 #include "task.h"
 
@@ -46,21 +51,64 @@ uint64_t events_count(void) {
     return live_events;
 }
 
-static void leave_record(struct record *record) {
-    if (record && --record->users == 0)
-        free(record);
-}
-
-static void leave_event(struct event *event) {
-    if (--event->users == 0)
-        free(event);
-}
-
 static int no_host_memory(void) {
     return error_raise(ERROR_MEMORY, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host has no memory for an event");
 }
 
-int event_create(enum event_kind kind, uint32_t flags, void **handle) {
+static void leave_record(struct record *record) {
+    if (!record || --record->users)
+        return;
+    if (record->mark)
+        mark_leave(record->mark);
+    free(record);
+}
+
+static void leave_event(struct event *event) {
+    if (--event->users)
+        return;
+    if (event->mark)
+        mark_leave(event->mark);
+    free(event);
+}
+
+/* A recording with one user; null, with the refusal recorded, when the host is out of memory. */
+static struct record *make_record(struct mark *mark, uint64_t number, const struct stream *stream) {
+    struct record *record = calloc(1, sizeof(*record));
+    if (!record) {
+        no_host_memory();
+        return NULL;
+    }
+    *record = (struct record){.users = 1, .mark = mark, .number = number, .stream = stream};
+    if (mark)
+        mark_enter(mark);
+    return record;
+}
+
+/* The latest recording of an event goes into event->latest; false when the host is out of memory. */
+static bool look_up(struct event *event) {
+    uint64_t number = event->mark ? mark_latest(event->mark) : 0;
+    if (!number || (event->latest && event->latest->number >= number))
+        return true;
+    struct record *record = make_record(event->mark, number, NULL);
+    if (!record)
+        return false;
+    leave_record(event->latest);
+    event->latest = record;
+    return true;
+}
+
+static enum record_state state_of(const struct record *record) {
+    static const enum record_state states[] = {RECORD_PENDING, RECORD_DONE, RECORD_DROPPED};
+    return record->mark ? states[mark_state(record->mark, record->number)] : record->state;
+}
+
+/* What is woken when the state of a recording has changed. */
+static const void *object_of(const struct record *record) {
+    return record->mark ? (const void *)record->mark : record;
+}
+
+/* Makes an event over a mark, or a local one; returns a code. */
+static int make_event(enum event_kind kind, uint32_t flags, struct mark *mark, void **handle) {
     const struct context *context = context_need();
     if (!context)
         return ACL_ERROR_RT_CONTEXT_NULL;
@@ -70,11 +118,47 @@ int event_create(enum event_kind kind, uint32_t flags, void **handle) {
         free(event);
         return no_host_memory();
     }
-    *event = (struct event){.kind = kind, .handle = made, .context = context, .users = 1};
+    *event = (struct event){.kind = kind, .handle = made, .context = context, .mark = mark, .users = 1};
     event->flags = kind == EVENT_PLAIN ? PLAIN_FLAGS : flags;
     live_events++;
     *handle = made;
     return ACL_SUCCESS;
+}
+
+int event_create(enum event_kind kind, uint32_t flags, void **handle) {
+    if (!(flags & ACL_EVENT_IPC))
+        return make_event(kind, flags, NULL, handle);
+    struct mark *mark = context_need() ? mark_make(MARK_EVENT) : NULL;
+    if (!mark)
+        return context_current() ? no_host_memory() : ACL_ERROR_RT_CONTEXT_NULL;
+    int code = make_event(kind, flags, mark, handle);
+    if (code)
+        mark_leave(mark);
+    return code;
+}
+
+int event_export(const struct event *event, aclrtIpcEventHandle *out) {
+    char key[MARK_KEY_BYTES] = "";
+    if (!event->mark)
+        return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "event %p was made without ACL_EVENT_IPC",
+                           event->handle);
+    if (!mark_export(event->mark, false, key))
+        return no_host_memory();
+    memcpy(out->reserved, key, sizeof(key));
+    return ACL_SUCCESS;
+}
+
+int event_open(const aclrtIpcEventHandle *in, void **handle) {
+    struct mark *mark = NULL;
+    char key[sizeof(in->reserved) + 1] = "";
+    memcpy(key, in->reserved, sizeof(in->reserved));
+    int code = context_need() ? mark_import(MARK_EVENT, key, &mark) : ACL_ERROR_RT_CONTEXT_NULL;
+    if (code)
+        return code;
+    code = make_event(EVENT_EXTENDED, ACL_EVENT_IPC | ACL_EVENT_SYNC, mark, handle);
+    if (code)
+        mark_leave(mark);
+    return code;
 }
 
 struct event *event_need(const void *handle) {
@@ -113,6 +197,8 @@ static void end_record(struct task *task) {
     struct record *record = ((struct record_task *)task)->record;
     if (record->state == RECORD_PENDING)
         record->state = RECORD_DROPPED;
+    if (record->number)
+        mark_end(record->mark, record->number, record->state == RECORD_DROPPED);
     record->stream = NULL;
     table_wake_for(record);
     leave_record(record);
@@ -121,25 +207,29 @@ static void end_record(struct task *task) {
 int event_record(struct event *event, struct stream *stream, enum function_id function) {
     static const struct task_kind kind = {.run = run_record, .end = end_record};
     struct record_task *task = task_new(sizeof(*task), &kind, function);
-    struct record *record = task ? calloc(1, sizeof(*record)) : NULL;
+    if (!task)
+        return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+    struct record *record = make_record(event->mark, 0, stream);
     if (!record) {
         free(task);
-        return task ? no_host_memory() : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+        return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
     }
-    *record = (struct record){.users = 2, .stream = stream};
+    record->users++;
     task->record = record;
     int code = stream_submit(stream, &task->task);
     if (code) {
         leave_record(record);
         return code;
     }
+    if (event->mark)
+        record->number = mark_issue(event->mark);
     leave_record(event->latest);
     event->latest = record;
     return ACL_SUCCESS;
 }
 
 static bool is_over(const struct task *task) {
-    return ((const struct wait_task *)task)->record->state != RECORD_PENDING;
+    return state_of(((const struct wait_task *)task)->record) != RECORD_PENDING;
 }
 
 static bool is_coming(const struct task *task) {
@@ -152,7 +242,7 @@ static int dropped(void) {
 }
 
 static int run_wait(struct task *task) {
-    return ((struct wait_task *)task)->record->state == RECORD_DROPPED ? dropped() : ACL_SUCCESS;
+    return state_of(((struct wait_task *)task)->record) == RECORD_DROPPED ? dropped() : ACL_SUCCESS;
 }
 
 static void end_wait(struct task *task) {
@@ -164,13 +254,15 @@ static void end_wait(struct task *task) {
 
 int event_wait(struct event *event, struct stream *stream, uint64_t timeout_ms, enum function_id function) {
     static const struct task_kind kind = {.ready = is_over, .coming = is_coming, .run = run_wait, .end = end_wait};
+    if (!look_up(event))
+        return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
     struct record *record = event->latest;
-    if (!record || record->state == RECORD_DONE)
+    if (!record || state_of(record) == RECORD_DONE)
         return ACL_SUCCESS;
     struct wait_task *task = task_new(sizeof(*task), &kind, function);
     if (!task)
         return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-    task->task.awaits = record;
+    task->task.awaits = object_of(record);
     task->task.timeout_ms = timeout_ms ? timeout_ms : wait_limit_ms;
     task->event = event;
     task->record = record;
@@ -195,7 +287,9 @@ int event_reset(struct event *event, struct stream *stream) {
     return task ? stream_submit(stream, task) : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
 }
 
-int event_synchronize(const struct event *event, moment deadline) {
+int event_synchronize(struct event *event, moment deadline) {
+    if (!look_up(event))
+        return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
     struct record *record = event->latest;
     bool in_time = true;
     if (!record)
@@ -204,17 +298,19 @@ int event_synchronize(const struct event *event, moment deadline) {
         return error_raise(ERROR_STATE, ACL_ERROR_RT_PARAM_INVALID,
                            "a function that runs on a stream cannot wait for an event of that stream");
     record->users++;
-    while (record->state == RECORD_PENDING && in_time)
-        in_time = table_wait_for(record, deadline);
-    enum record_state state = record->state;
+    while (state_of(record) == RECORD_PENDING && in_time)
+        in_time = table_wait_for(object_of(record), deadline);
+    enum record_state state = state_of(record);
     leave_record(record);
     if (state == RECORD_PENDING)
         return error_raise(ERROR_STATE, ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "the recording of the event is not done yet");
     return state == RECORD_DROPPED ? dropped() : ACL_SUCCESS;
 }
 
-bool event_done(const struct event *event) {
-    return event->latest ? event->latest->state == RECORD_DONE : event->kind == EVENT_EXTENDED;
+bool event_done(struct event *event) {
+    if (!look_up(event))
+        return false;
+    return event->latest ? state_of(event->latest) == RECORD_DONE : event->kind == EVENT_EXTENDED;
 }
 
 static int check_recorded(const struct event *event) {
@@ -229,8 +325,9 @@ int event_time(const struct event *event, moment *time) {
         return ACL_ERROR_RT_INTERNAL_ERROR;
     if (record->state != RECORD_DONE || !(event->flags & ACL_EVENT_TIME_LINE))
         return error_raise(ERROR_STATE, ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID,
-                           record->state != RECORD_DONE ? "the recording of event %p is not done"
-                                                        : "event %p was made without ACL_EVENT_TIME_LINE",
+                           record->state != RECORD_DONE && !event->mark
+                               ? "the recording of event %p is not done"
+                               : "event %p was made without ACL_EVENT_TIME_LINE",
                            event->handle);
     *time = record->time;
     return ACL_SUCCESS;

@@ -5,10 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "acl/acl_rt.h"
 #include "entry.h"
 #include "table.h"
 
 struct context;
+struct mark;
 struct stream;
 
 /* The call that made an event decides what it can do. */
@@ -21,7 +23,9 @@ enum record_state { RECORD_PENDING, RECORD_DONE, RECORD_DROPPED };
  * nothing for them. */
 struct record {
     uint32_t users;              /* the event, the task, tasks and threads that wait */
-    enum record_state state;     /* dropped: its task was, so it never comes */
+    enum record_state state;     /* dropped: its task was, so it never comes; not used with a mark */
+    struct mark *mark;           /* of an event of several processes, else null */
+    uint64_t number;             /* of the recording there */
     const struct stream *stream; /* where its task is; null when it is through */
     moment time;                 /* when it was done */
 };
@@ -31,13 +35,18 @@ struct event {
     void *handle;                  /* null once it is destroyed */
     const struct context *context; /* it goes with this one */
     uint32_t flags;                /* ACL_EVENT_... bits */
-    struct record *latest;         /* latest recording, or null */
+    struct record *latest;         /* latest recording known here, or null */
+    struct mark *mark;             /* its recordings in all processes, or null */
     uint32_t waits;                /* tasks that wait for any recording of it */
     uint32_t users;                /* the handle and those tasks */
 };
 
 /* Makes an event in the current context. Returns a code. */
 int event_create(enum event_kind kind, uint32_t flags, void **handle);
+
+/* The handle by which another process opens an event made with ACL_EVENT_IPC, and the opening. Return a code. */
+int event_export(const struct event *event, aclrtIpcEventHandle *out);
+int event_open(const aclrtIpcEventHandle *in, void **handle);
 
 /* The live event of that handle; null, with the refusal recorded, when there is none. */
 struct event *event_need(const void *handle);
@@ -51,10 +60,10 @@ int event_wait(struct event *event, struct stream *stream, uint64_t timeout_ms, 
 int event_reset(struct event *event, struct stream *stream);
 
 /* Waits until the latest recording is done; at once when there is none. Returns a code. */
-int event_synchronize(const struct event *event, moment deadline);
+int event_synchronize(struct event *event, moment deadline);
 
 /* Whether the latest recording is done. */
-bool event_done(const struct event *event);
+bool event_done(struct event *event);
 
 /* The moment of the latest recording of an event with a time line. Returns a code. */
 int event_time(const struct event *event, moment *time);

@@ -5,11 +5,13 @@
 #include "notify.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "acl/acl_base.h"
 #include "context.h"
 #include "errors.h"
 #include "handles.h"
+#include "mark.h"
 #include "stream_queue.h"
 #include "table.h"
 #include "task.h"
@@ -26,11 +28,15 @@ uint64_t notifies_count(void) {
 }
 
 static void leave(struct notify *notify) {
-    if (--notify->users == 0)
-        free(notify);
+    if (--notify->users)
+        return;
+    if (notify->mark)
+        mark_leave(notify->mark);
+    free(notify);
 }
 
-int notify_create(void **handle) {
+/* Makes a notify over a mark, or a local one; returns a code. */
+static int make(struct mark *mark, void **handle) {
     const struct context *context = context_need();
     if (!context)
         return ACL_ERROR_RT_CONTEXT_NULL;
@@ -40,10 +46,53 @@ int notify_create(void **handle) {
         free(notify);
         return error_raise(ERROR_MEMORY, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host has no memory for a notify");
     }
-    *notify = (struct notify){.handle = made, .device = context->device, .users = 1};
+    *notify = (struct notify){.handle = made, .device = context->device, .mark = mark, .users = 1};
+    if (mark)
+        mark_wakes(mark, notify);
     live_notifies++;
     *handle = made;
     return ACL_SUCCESS;
+}
+
+int notify_create(void **handle) {
+    return make(NULL, handle);
+}
+
+int notify_export(struct notify *notify, bool check_pids, char *key) {
+    char text[MARK_KEY_BYTES];
+    struct mark *mark = notify->mark ? notify->mark : mark_make(MARK_NOTIFY);
+    if (!mark || !mark_export(mark, check_pids, text)) {
+        if (mark && !notify->mark)
+            mark_leave(mark);
+        return error_raise(ERROR_MEMORY, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+                           "the host refuses what a shared notify needs");
+    }
+    if (!notify->mark && notify->set)
+        mark_set(mark);
+    notify->mark = mark;
+    mark_wakes(mark, notify);
+    strcpy(key, text);
+    return ACL_SUCCESS;
+}
+
+int notify_allow(struct notify *notify, const int32_t *pids, size_t count) {
+    if (notify->mark && mark_allow(notify->mark, pids, count))
+        return ACL_SUCCESS;
+    return error_raise(ERROR_DRIVER, ACL_ERROR_RT_PARAM_INVALID,
+                       "notify %p was not exported, or lists too many processes", notify->handle);
+}
+
+int notify_import(const char *key, void **handle) {
+    struct mark *mark = NULL;
+    if (!context_need())
+        return ACL_ERROR_RT_CONTEXT_NULL;
+    int code = mark_import(MARK_NOTIFY, key, &mark);
+    if (code)
+        return code;
+    code = make(mark, handle);
+    if (code)
+        mark_leave(mark);
+    return code;
 }
 
 struct notify *notify_need(const void *handle) {
@@ -74,18 +123,25 @@ static struct notify *notify_of(const struct task *task) {
 }
 
 static int run_record(struct task *task) {
-    notify_of(task)->set = true;
-    table_wake_for(notify_of(task));
+    struct notify *notify = notify_of(task);
+    if (notify->mark)
+        mark_set(notify->mark);
+    notify->set = true;
+    table_wake_for(notify);
     return ACL_SUCCESS;
 }
 
 static bool is_set(const struct task *task) {
-    return notify_of(task)->set;
+    const struct notify *notify = notify_of(task);
+    return notify->mark ? mark_is_set(notify->mark) : notify->set;
 }
 
+/* A process that shares the flag may have been quicker. */
 static int run_wait(struct task *task) {
-    notify_of(task)->set = false;
-    return ACL_SUCCESS;
+    struct notify *notify = notify_of(task);
+    bool taken = notify->mark ? mark_take(notify->mark) : notify->set;
+    notify->set = false;
+    return taken ? ACL_SUCCESS : TASK_AGAIN;
 }
 
 static void end_task(struct task *task) {

@@ -12,7 +12,6 @@
 #include "stream_queue.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -23,6 +22,7 @@
 #include "device.h"
 #include "exception_info.h"
 #include "faults.h"
+#include "service_thread.h"
 #include "stream.h"
 #include "task.h"
 
@@ -103,8 +103,7 @@ bool stream_stuck(const struct stream *stream) {
 }
 
 /* Waits until the first task may run. A code when the wait lasted too long. */
-static int wait_for_turn(struct stream *stream, struct task *task) {
-    moment deadline = task->timeout_ms ? table_after_ms(task->timeout_ms) : NEVER;
+static int wait_for_turn(const struct stream *stream, const struct task *task, moment deadline) {
     bool in_time = true;
     while (!is_cut(stream, task) && (stream->held || !is_ready(task))) {
         if (!in_time && !stream->held)
@@ -161,6 +160,18 @@ static void note_failure(struct stream *stream, const struct task *task, const s
     exception_report(stream, task, refusal->code);
 }
 
+/* Waits for the turn of a task and runs it, unless it is cut; returns a code. */
+static int take_through(struct stream *stream, struct task *task) {
+    moment deadline = task->timeout_ms ? table_after_ms(task->timeout_ms) : NEVER;
+    int code;
+    do {
+        code = wait_for_turn(stream, task, deadline);
+        if (!code && !is_cut(stream, task))
+            code = run_task(stream, task);
+    } while (code == TASK_AGAIN);
+    return code;
+}
+
 /* Takes the first task through. */
 static void serve_first(struct stream *stream) {
     struct task *task = stream->first;
@@ -168,9 +179,7 @@ static void serve_first(struct stream *stream) {
     wait_delay(stream, task);
     error_set_function(entry_name(task->function));
     error_keep(&refusal);
-    int code = wait_for_turn(stream, task);
-    if (!code && !is_cut(stream, task))
-        code = run_task(stream, task);
+    int code = take_through(stream, task);
     error_keep(NULL);
     if (code)
         note_failure(stream, task, &refusal);
@@ -204,20 +213,9 @@ static void *serve(void *argument) {
     return NULL;
 }
 
-/* Starts the worker, without the signals of the program. False when the host has no thread for it. */
+/* False when the host has no thread for a worker. */
 static bool start_worker(struct stream *stream) {
-    static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
-    pthread_attr_t attributes;
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof(synchronous) / sizeof(synchronous[0]); i++)
-        sigdelset(&blocked, synchronous[i]);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    stream->served = !pthread_create(&stream->worker, &attributes, serve, stream);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    stream->served = service_thread_start(&stream->worker, serve, stream);
     stream->users += stream->served;
     return stream->served;
 }

@@ -11,11 +11,14 @@
 struct stream;
 struct task;
 
+/* What run returns when it found the task not ready after all. */
+enum { TASK_AGAIN = -1 };
+
 /* What a kind of task does. All of it is called with the table lock held, by the worker of the stream. */
 struct task_kind {
     bool (*ready)(const struct task *task);  /* may it run now; null: always */
     bool (*coming)(const struct task *task); /* will it be ready without help from the program; null: who knows */
-    int (*run)(struct task *task);           /* does it and returns a code; may give the lock up */
+    int (*run)(struct task *task);           /* does it and returns a code or TASK_AGAIN; may give the lock up */
     void (*end)(struct task *task);          /* lets go of what the task holds, run or not; or null */
     bool calls_user;                         /* run calls a function of the program */
 };

@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -79,6 +80,13 @@ bool trace_take(void) {
     }
     runtime_start();
     return atomic_load(&trace_on) && !runtime_forked();
+}
+
+struct trace_value trace_event_handle(aclrtIpcEventHandle handle) {
+    char text[sizeof(handle.reserved) + 1] = "";
+    memcpy(text, handle.reserved, sizeof(handle.reserved));
+    const char *number = strrchr(text, '-');
+    return trace_unsigned(number ? strtoull(number + 1, NULL, 16) : 0);
 }
 
 static uint64_t now(void) {

@@ -85,6 +85,9 @@ static inline struct trace_value trace_text(const char *text) {
     return (struct trace_value){.kind = TRACE_TEXT, .pointer = text};
 }
 
+/* The number that tells an event of another process from others. */
+struct trace_value trace_event_handle(aclrtIpcEventHandle handle);
+
 /* trace_KIND for a pointer to TYPE. */
 #define TRACE_POINTER(suffix, type, value_kind)                                                                        \
     static inline struct trace_value trace_##suffix(type pointer) {                                                    \
@@ -129,6 +132,7 @@ TRACE_STRUCTS(TRACE_STRUCT_FUNCTIONS)
         int: trace_signed,                                                                                             \
         long: trace_signed,                                                                                            \
         float: trace_real,                                                                                             \
+        aclrtIpcEventHandle: trace_event_handle,                                                                       \
         const char *: trace_text,                                                                                      \
         int32_t *: trace_out_i32,                                                                                      \
         int64_t *: trace_out_i64,                                                                                      \
