@@ -55,6 +55,16 @@ class TestEndOfTheInterpreter:
             "import atexit; block = device.malloc(64); atexit.register(block.read)",
             "import weakref; block = device.malloc(64); weakref.finalize(device, block.close)",
             "gc.disable(); ring = [device.malloc(64)]; ring += [ring]",
+            "stream = device.create_stream(); event = device.create_event(); event.record(stream)",
+            "block = device.malloc(64); block.copy_from_async(bytes(64), device.create_stream())",
+            "block = device.malloc(64); block.copy_from_async(device.malloc_host(64).view, device.default_stream)",
+            "memory = device.map_memory(5 << 20, piece_bytes=2 << 20); memory.copy_from(b'x')",
+            "handle = device.malloc_physical(2 << 20); mapping = device.reserve(4 << 20).map(handle)",
+            "context = device.create_context(); ring = [context.create_stream(), context]; ring += [ring]",
+            "import numpy; part = numpy.from_dlpack(device.malloc_host(4096))",
+            "capsule = device.malloc(64).__dlpack__(); sys.modules['kept_capsule'] = capsule",
+            "import mmap; registration = device.host_register(mmap.mmap(-1, 4096))",
+            "export = device.malloc(2 << 20, 1).export_key(check_pid=False)",
             "runtime.close()",
             "device.mem_info(); device.reset(); runtime.close(); runtime.close()",
         ],
@@ -135,6 +145,30 @@ class TestFork:
     print(live.blocks, live.host_blocks)
 """
         expect_output(FORK + code, "0\nTrue True\n0 0")
+
+    def test_every_kind_of_owner_closes_without_a_call(self) -> None:
+        code = """
+    import mmap
+    stream, context = device.create_stream(), device.create_context()
+    owners = [stream, context.create_stream(), device.create_event(), device.create_notify(), context]
+    owners += [device.map_memory(2 << 20), device.malloc_physical(2 << 20), device.reserve(2 << 20)]
+    owners += [device.host_register(mmap.mmap(-1, 4096))]
+    block.copy_from_async(pinned.view, stream)
+
+    def close():
+        for owner in owners:
+            owner.close()
+        return all(owner.closed for owner in owners) and refused(device.create_stream) and refused(device.synchronize)
+
+    print(in_child(close))
+    stream.synchronize()
+    print(block.read() == b"q" * 4096)
+    for owner in owners:
+        owner.close()
+    block.close(); pinned.close(); device.reset()
+    print(host_controls(runtime).live().nothing)
+"""
+        expect_output(FORK + code, "0\nTrue\nTrue")
 
     def test_a_child_that_ends_as_an_interpreter_is_silent(self) -> None:
         code = """
