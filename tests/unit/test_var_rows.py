@@ -156,7 +156,7 @@ def test_memory_freed_is_not_told(vm: VarManager) -> None:
 def test_refusals(vm: VarManager) -> None:
     vm.assign_var_mem("weight", None, ND)
     with pytest.raises(VariableError, match="close to it: 'weight'"):
-        vm.explain("weigth")
+        vm.explain("weights")
     vm.destroy()
     for ask in (vm.table, vm.savings, lambda: vm.explain("weight")):
         with pytest.raises(StateError, match="not initialised"):
