@@ -1,15 +1,27 @@
 /* Threads of the runtime: workers of streams and watchers of marks. They block the signals that are meant for the
  * program, so that its handlers run on its own threads, and take those that come from what they do themselves. Nobody
- * joins them; who needs to know that one has ended learns it under the table lock. */
+ * joins them; who needs to know that one has ended learns it under the table lock. They may run when a program unloads
+ * the library, so the first one keeps the library in the process for good. */
 #include "service_thread.h"
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <stddef.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The library stays in memory whoever closes it. */
+static void keep_library(void) {
+    Dl_info info;
+    if (dladdr(&once, &info))
+        dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
 
 bool service_thread_start(pthread_t *thread, void *(*body)(void *), void *argument) {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
     pthread_attr_t attributes;
     sigset_t blocked, before;
+    pthread_once(&once, keep_library);
     sigfillset(&blocked);
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         sigdelset(&blocked, own[i]);
