@@ -32,13 +32,13 @@ static bool enter(struct physical *physical) {
     if (!physical->handle)
         return false;
     physical->references = 1;
-    physical->device->handles++;
     count++;
     all_bytes += physical->pages.bytes;
     return true;
 }
 
-struct physical *physical_malloc(const struct physical_request *request) {
+/* A handle whose owner stays open meanwhile; null when memory is short. */
+static struct physical *make(const struct physical_request *request) {
     struct physical *physical = calloc(1, sizeof(*physical));
     if (!physical)
         return NULL;
@@ -58,6 +58,14 @@ struct physical *physical_malloc(const struct physical_request *request) {
     return NULL;
 }
 
+struct physical *physical_malloc(const struct physical_request *request) {
+    request->device->handles++;
+    struct physical *physical = make(request);
+    if (!physical)
+        request->device->handles--;
+    return physical;
+}
+
 struct physical *physical_adopt(struct device *device, const aclrtMemLocation *location, struct import *import) {
     struct physical *physical = calloc(1, sizeof(*physical));
     if (!physical)
@@ -70,10 +78,12 @@ struct physical *physical_adopt(struct device *device, const aclrtMemLocation *l
     physical->import = import;
     if (import->pages.count == 1)
         physical->pages.extents = &physical->pages.single;
-    if (enter(physical))
-        return physical;
-    free(physical);
-    return NULL;
+    if (!enter(physical)) {
+        free(physical);
+        return NULL;
+    }
+    device->handles++;
+    return physical;
 }
 
 struct physical *physical_at(const void *handle) {

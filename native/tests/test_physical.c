@@ -1,4 +1,5 @@
 /* Physical memory handles: arguments, attributes, pools, reference counts, wrong values, generations of the driver. */
+#include <pthread.h>
 #include <unistd.h>
 
 #include "virtual_memory.h"
@@ -310,6 +311,31 @@ static void test_without_device(void) {
     check_nothing_alive();
 }
 
+/* Several threads make and free the only handles of a device that is not set, or of the host: the device opens and closes
+ * all the time, and no request fails for that. */
+static void *make_and_free(void *user) {
+    aclrtPhysicalMemProp prop = *(const aclrtPhysicalMemProp *)user;
+    for (int i = 0; i < 300; i++) {
+        aclrtDrvMemHandle handle = NULL;
+        OK(aclrtMallocPhysical(&handle, PAGE, &prop, 0));
+        OK(aclrtFreePhysical(handle));
+    }
+    return NULL;
+}
+
+static void test_opened_by_threads(void) {
+    enum { THREADS = 4 };
+    aclrtPhysicalMemProp props[2] = {property(ACL_MEM_HUGE, on_device, 1),
+                                     property(ACL_MEM_HUGE, ACL_MEM_LOCATION_TYPE_HOST, 0)};
+    pthread_t threads[THREADS];
+    start("poison", "0x5a", NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, make_and_free, &props[i % 2]);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    check_nothing_alive();
+}
+
 /* Touched pages go back to the kernel with the last reference. */
 static void test_committed(void) {
     start(NULL);
@@ -370,6 +396,7 @@ int main(void) {
     test_retain_refused();
     test_wrong_handles();
     test_without_device();
+    test_opened_by_threads();
     test_committed();
     test_reset();
     start(NULL);
