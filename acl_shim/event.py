@@ -72,7 +72,8 @@ class Event(Owner):
         runtime, handle, queued = stream.enter_stream()
         mark = queued.mark()
         code = runtime.api.aclrtRecordEvent(event, handle)
-        self._check(code, "aclrtRecordEvent", {"event": event, "stream": handle})
+        if code:
+            self._check(code, "aclrtRecordEvent", {"event": event, "stream": handle})
         self._recorded = queued, mark
 
     def reset(self, stream: "StreamTasks") -> None:
@@ -114,7 +115,8 @@ class Event(Owner):
         event, status, recorded = self.handle, new_cell("int *"), self._recorded
         self._scope.enter()
         code = self._device.runtime.api.aclrtQueryEventStatus(event, status)
-        self._check(code, "aclrtQueryEventStatus", {"event": event})
+        if code:
+            self._check(code, "aclrtQueryEventStatus", {"event": event})
         if status[0] != EventRecordedStatus.ACL_EVENT_RECORDED_STATUS_COMPLETE:
             return False
         self._reached(recorded)

@@ -58,6 +58,8 @@ class Queued:
 
     def passed(self, mark: int) -> None:
         """Drop what was kept up to a mark: the stream has passed it."""
+        if not self._kept:
+            return
         dropped = []  # dropped outside the lock: a finaliser may run anything
         with self._lock:
             kept = self._kept

@@ -119,7 +119,9 @@ class StreamTasks:
         status = new_cell("int *")
         runtime, handle, queued = self.enter_stream()
         mark = queued.mark()
-        self._check(runtime.api.aclrtStreamQuery(handle, status), "aclrtStreamQuery", {"stream": handle})
+        code = runtime.api.aclrtStreamQuery(handle, status)
+        if code:
+            self._check(code, "aclrtStreamQuery", {"stream": handle})
         if status[0] != StreamStatus.ACL_STREAM_STATUS_COMPLETE:
             return False
         queued.passed(mark)
@@ -299,8 +301,9 @@ class StreamTasks:
         """
         runtime, handle, _ = self.enter_stream()
         code = runtime.api.aclrtMemsetAsync(addr, max_bytes, value, count_bytes, handle)
-        arguments: dict[str, Argument] = {"addr": addr, "max_bytes": max_bytes, "count_bytes": count_bytes}
-        self._check(code, "aclrtMemsetAsync", arguments)
+        if code:
+            arguments: dict[str, Argument] = {"addr": addr, "max_bytes": max_bytes, "count_bytes": count_bytes}
+            self._check(code, "aclrtMemsetAsync", arguments)
 
     def memset_d32_async(self, addr: int, max_bytes: int, value: int, count: int) -> None:
         """Fill words of 4 bytes with a value in stream order.
@@ -356,7 +359,8 @@ class StreamTasks:
         """
         runtime, handle, queued = self.enter_stream()
         code = runtime.api.aclrtStreamWaitEvent(handle, event.handle)
-        self._check(code, "aclrtStreamWaitEvent", {"stream": handle, "event": event.handle})
+        if code:
+            self._check(code, "aclrtStreamWaitEvent", {"stream": handle, "event": event.handle})
         self._keep(queued, event)
 
     def value_write(self, addr: int, value: int) -> None:

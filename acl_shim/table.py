@@ -35,7 +35,7 @@ _REASON_BYTES = 1024
 
 def new_cell(ctype: CellType, value: int = 0) -> Cell:
     """Return a cell for one out value, which holds a value already."""
-    cell: Cell = ffi.new(ctype, value)
+    cell: Cell = ffi.new(ctype, value) if value else ffi.new(ctype)
     return cell
 
 

@@ -27,23 +27,29 @@ def _signature(row: Row) -> str:
     return f"{row.name}({', '.join(name for kind in row.kinds for name in kind.takes)})"
 
 
+def _completed(row: Row, given: tuple[object, ...], takes: int) -> tuple[object, ...]:
+    """Return the arguments with the defaults of those left out."""
+    left_out = takes - len(given)
+    if not 0 <= left_out <= len(row.defaults):
+        raise TypeError(f"{_signature(row)} takes {takes} arguments, not {len(given)}")
+    return (*given, *row.defaults[len(row.defaults) - left_out :])
+
+
 def make_function(row: Row) -> Function:
     """Return the function of a row; it calls whatever backend is open then."""
-    takes = sum(len(kind.takes) for kind in row.kinds)
+    takes, c_name = sum(len(kind.takes) for kind in row.kinds), row.c_name
+    steps = [kind.add for kind in row.kinds]
 
     def function(*given: object) -> object:
-        if not takes - len(row.defaults) <= len(given) <= takes:
-            raise TypeError(f"{_signature(row)} takes {takes} arguments, not {len(given)}")
-        call = Call((*given, *row.defaults[len(row.defaults) - (takes - len(given)) :]))
-        for kind in row.kinds:
-            kind.add(call)
-        if call.refusal is None:
-            code = getattr(runtime().api, row.c_name)(*call.arguments)
-        else:
-            code = call.refusal
+        if len(given) != takes:
+            given = _completed(row, given, takes)
+        call = Call(given)
+        for add in steps:
+            add(call)
+        code = getattr(runtime().api, c_name)(*call.arguments) if call.refusal is None else call.refusal
         for finish in call.finish:
             finish(code)
-        return (*(output() for output in call.outputs), code) if call.outputs else code
+        return (*[output() for output in call.outputs], code) if call.outputs else code
 
     function.__name__ = row.name
     function.__qualname__ = f"{row.module}.{row.name}"

@@ -12,6 +12,8 @@ Output = object
 
 def number(value: object, name: str) -> int:
     """Return an int, or raise `TypeError` that names the parameter."""
+    if type(value) is int:
+        return value
     try:
         return index(cast("int", value))
     except TypeError:
