@@ -203,6 +203,24 @@ static void test_exporter_goes(void) {
     }
 }
 
+/* Processes that are killed at any point of an import, or of writing into the memory, leave nothing behind. */
+static void test_kills(void) {
+    for (int i = 0; i < 25; i++) {
+        set_up(ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION);
+        struct other other = start_other();
+        fprintf(other.to, "device 0\nimport %llu 0\nmap %llu\n", (unsigned long long)token,
+                (unsigned long long)(3 * PAGE));
+        for (int k = 0; k < 50; k++)
+            fprintf(other.to, "fill %llu %d\n", (unsigned long long)(3 * PAGE), k);
+        fflush(other.to);
+        usleep((unsigned)i * 700);
+        end_other(&other, SIGKILL);
+        OK(poke(at, 200));
+        CHECK_EQ(peek(at), 200);
+        tear_down();
+    }
+}
+
 /* Scattered pages and 1 GiB pages arrive in their order. */
 static void test_scattered(void) {
     enum { PAGES = 8 };
@@ -349,6 +367,7 @@ int main(int argc, char **argv) {
     test_life();
     test_room();
     test_exporter_goes();
+    test_kills();
     test_scattered();
     test_list_of_processes();
     test_second_form();
