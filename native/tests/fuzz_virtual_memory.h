@@ -1,11 +1,12 @@
-/* The virtual memory part of fuzz.c: ranges, handles, mappings and registered memory against a model of them.
+/* The virtual memory part of fuzz.c: ranges, handles, mappings, exports, registered and managed memory against a model
+ * of them.
  *
  * Handles keep a few bytes whose value is known, wherever they are mapped. Arguments are right, off by some, stale or
  * nonsense; the model says which code each call returns. */
 #ifndef HOSTACL_TESTS_FUZZ_VIRTUAL_MEMORY_H
 #define HOSTACL_TESTS_FUZZ_VIRTUAL_MEMORY_H
 
-enum { RANGES = 12, HANDLES = 16, MAPPINGS = 24, NOBODY = -1, HOST_PAGES = 16 };
+enum { RANGES = 12, HANDLES = 16, MAPPINGS = 24, NOBODY = -1, HOST_PAGES = 16, MANAGED = 6 };
 
 #define UNIT (2 * MIB)
 
@@ -22,6 +23,7 @@ struct model_handle {
     int cls;                  /* 1: 2 MiB, 2: 1 GiB pages */
     uint64_t pages;           /* pages of that class */
     int references;           /* from creation and retaining */
+    bool exported;            /* offered to other processes */
     uint64_t at[PROBES];      /* offsets whose bytes are known */
     uint8_t byte[PROBES];     /* the bytes there */
 };
@@ -34,11 +36,24 @@ struct model_mapping {
     uint32_t rights;             /* one bit for each device of the thread */
 };
 
+struct model_managed {
+    char *at;      /* null: free slot */
+    uint64_t size; /* bytes asked for */
+    uint8_t byte;  /* the last of them */
+};
+
+static _Thread_local struct model_managed managed[MANAGED];
 static _Thread_local struct model_range ranges[RANGES];
 static _Thread_local struct model_handle handles[HANDLES];
 static _Thread_local struct model_mapping mappings[MAPPINGS];
 static _Thread_local char *host_pages;
 static _Thread_local uint64_t registered[HOST_PAGES]; /* pages of a registration that starts there, else 0 */
+
+static uint8_t peek_byte(const void *at) {
+    uint8_t byte = 0;
+    OK(aclrtMemcpy(&byte, 1, at, 1, ACL_MEMCPY_DEFAULT));
+    return byte;
+}
 
 static uint64_t handle_bytes(const struct model_handle *handle) {
     return handle->pages * page_bytes[handle->cls];
@@ -329,6 +344,50 @@ static void do_ask_about_range(void) {
         CHECK_EQ(aclrtMemset(at, 1, 1, 1), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
 }
 
+/* Exports a handle, and lets a process import it that never will. */
+static void do_export(void) {
+    struct model_handle *handle;
+    uint64_t token = 77;
+    int32_t pid = 1;
+    aclrtDrvMemHandle value = some_handle(&handle), imported = NULL;
+    int code = aclrtMemExportToShareableHandle(value, ACL_MEM_HANDLE_TYPE_NONE, random_below(2), &token);
+    CHECK_EQ(code, !value             ? ACL_ERROR_INVALID_PARAM
+                   : !handle          ? ACL_ERROR_RT_INVALID_HANDLE
+                   : handle->exported ? ACL_ERROR_RT_DRV_INTERNAL_ERROR
+                                      : ACL_SUCCESS);
+    if (code) {
+        CHECK_EQ(token, 77);
+        return;
+    }
+    handle->exported = true;
+    OK(aclrtMemSetPidToShareableHandle(token, &pid, 1));
+    CHECK_EQ(aclrtMemImportFromShareableHandle(token, id_of(0), &imported), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+    CHECK_EQ(aclrtMemSetPidToShareableHandle(token ^ 2, &pid, 1), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+}
+
+static void do_managed(void) {
+    struct model_managed *piece = &managed[random_below(MANAGED)];
+    uint64_t size = random_below(3 * UNIT);
+    uint32_t flag = random_below(10) ? 1 : 0;
+    void *at = (void *)1;
+    if (piece->at) {
+        uint64_t shift = random_below(3) ? 0 : 1 + random_below(UNIT - 1);
+        CHECK_EQ((uint8_t)piece->at[piece->size - 1], piece->byte);
+        if (current >= 0)
+            CHECK_EQ(peek_byte(piece->at + piece->size - 1), piece->byte);
+        CHECK_EQ(aclrtFree(piece->at + shift), shift ? ACL_ERROR_RT_PARAM_INVALID : ACL_SUCCESS);
+        if (!shift)
+            piece->at = NULL;
+        return;
+    }
+    int code = aclrtMemAllocManaged(&at, size, flag);
+    CHECK_EQ(code, !size || !flag ? ACL_ERROR_INVALID_PARAM : current < 0 ? ACL_ERROR_RT_CONTEXT_NULL : ACL_SUCCESS);
+    if (code)
+        return;
+    *piece = (struct model_managed){.at = at, .size = size, .byte = (uint8_t)random_below(256)};
+    piece->at[size - 1] = (char)piece->byte;
+}
+
 static bool is_registered(uint64_t first, uint64_t count) {
     for (uint64_t i = 0; i < HOST_PAGES; i++) {
         if (registered[i] && i < first + count && first < i + registered[i])
@@ -362,14 +421,21 @@ static void do_register(void) {
 /* The counts of everything here; one thread only, as they are those of the process. */
 static void check_virtual_memory(const hostacl_live_t *live) {
     uint64_t range_count = 0, handle_count = 0, mapping_count = 0, registered_count = 0;
+    uint64_t export_count = 0, managed_count = 0;
     for (int i = 0; i < RANGES; i++)
         range_count += ranges[i].start != NULL;
-    for (int i = 0; i < HANDLES; i++)
+    for (int i = 0; i < HANDLES; i++) {
         handle_count += handles[i].alive;
+        export_count += handles[i].alive && handles[i].exported;
+    }
     for (int i = 0; i < MAPPINGS; i++)
         mapping_count += mappings[i].at != NULL;
     for (int i = 0; i < HOST_PAGES; i++)
         registered_count += registered[i] != 0;
+    for (int i = 0; i < MANAGED; i++)
+        managed_count += managed[i].at != NULL;
+    CHECK_EQ(live->exports, export_count);
+    CHECK_EQ(live->managed, managed_count);
     CHECK_EQ(live->reservations, range_count);
     CHECK_EQ(live->handles, handle_count);
     CHECK_EQ(live->mappings, mapping_count);
@@ -403,6 +469,10 @@ static void end_virtual_memory(void) {
         if (registered[i])
             OK(aclrtHostUnregister(host_pages + i * 4096));
     }
+    for (int i = 0; i < MANAGED; i++) {
+        if (managed[i].at)
+            OK(aclrtFree(managed[i].at));
+    }
     free(host_pages);
 }
 
@@ -424,7 +494,9 @@ static void do_virtual_memory(void) {
                                           do_mapped_bytes,
                                           do_mapped_bytes,
                                           do_ask_about_range,
-                                          do_register};
+                                          do_register,
+                                          do_export,
+                                          do_managed};
     steps[random_below(sizeof(steps) / sizeof(steps[0]))]();
 }
 

@@ -113,6 +113,14 @@ static long long obey_line(const char *line) {
         return aclrtIpcMemClose(text);
     if (!strcmp(line, "free block"))
         return aclrtFree(held.at);
+    if (!strcmp(line, "pull")) {
+        void *block = NULL;
+        int code = aclrtMalloc(&block, 64, ACL_MEM_MALLOC_NORMAL_ONLY);
+        if (!code)
+            code = aclrtMemcpy(block, 64, held.at, 64, ACL_MEMCPY_DEVICE_TO_DEVICE);
+        OK(aclrtFree(block));
+        return code;
+    }
     if (!strcmp(line, "where"))
         return aclrtPointerGetAttributes(held.at, &attributes) ? -2 : (long long)attributes.location.id;
     if (!strcmp(line, "page"))

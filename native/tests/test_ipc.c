@@ -148,8 +148,12 @@ static void test_peer_flag(void) {
     set_up(PAGE, ACL_MEM_MALLOC_HUGE_ONLY, 1);
     struct other other = start_other();
     CHECK_EQ(ask(&other, "device 1"), 0);
-    CHECK_EQ(ask(&other, "open 1 %s", key), 0);
+    CHECK_EQ(ask(&other, "open 0 %s", key), 0);
     CHECK_EQ(ask(&other, "where"), 0);
+    CHECK_EQ(ask(&other, "pull"), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+    CHECK_EQ(ask(&other, "close %s", key), 0);
+    CHECK_EQ(ask(&other, "open 1 %s", key), 0);
+    CHECK_EQ(ask(&other, "pull"), 0);
     end_other(&other, 0);
     tear_down();
 }
