@@ -240,7 +240,6 @@ static void test_limits(void) {
 
 /* A destroyed pool lives on in its blocks; a stream that is destroyed by force frees what it was to free. */
 static void test_ends(void) {
-    static atomic_bool go;
     set_up(0);
     void *ptr = take(64, stream);
     OK(aclrtMemPoolDestroy(pool));
@@ -253,11 +252,10 @@ static void test_ends(void) {
     aclrtMemPoolProps props = props_of(0, 0);
     OK(aclrtMemPoolCreate(&pool, &props));
     ptr = take(64, stream);
-    atomic_store(&go, false);
-    OK(aclrtLaunchHostFunc(stream, hold, &go));
+    OK(hostacl_hold(0));
     OK(aclrtMemPoolFreeAsync(ptr, stream));
     OK(aclrtDestroyStreamForce(stream));
-    atomic_store(&go, true);
+    OK(hostacl_release(0));
     OK(aclrtCreateStream(&stream));
     OK(aclrtSynchronizeDevice());
     while (figure(ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT))
