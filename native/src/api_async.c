@@ -20,7 +20,7 @@ aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t cou
     if (!count)
         return ACL_SUCCESS;
     if (!dst || !src)
-        return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", dst ? "src" : "dst");
+        return error_null(dst ? "src" : "dst");
     if ((uint32_t)kind > ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE)
         return error_raise(ERROR_VALUE, ACL_ERROR_INVALID_PARAM, "kind %d is not in 0..5", (int)kind);
     if (count > destMax)
@@ -35,7 +35,7 @@ aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t c
     if (!count)
         return ACL_SUCCESS;
     if (!devPtr)
-        return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "devPtr is null");
+        return error_null("devPtr");
     if (count > maxCount)
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "count %zu is above maxCount %zu", count,
                            maxCount);
@@ -46,7 +46,7 @@ aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t c
 /* The checks that both forms of a set by words share. */
 static int check_words(const void *ptr, size_t size_bytes, size_t words) {
     if (!ptr)
-        return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "ptr is null");
+        return error_null("ptr");
     if (number(ptr) % sizeof(uint32_t))
         return error_raise(ERROR_VALUE, ACL_ERROR_INVALID_PARAM, "ptr %p is not at a multiple of 4 bytes", ptr);
     if (words > size_bytes / sizeof(uint32_t))

@@ -10,10 +10,6 @@
 #include "table.h"
 #include "timeouts.h"
 
-static int null_argument(const char *name) {
-    return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", name);
-}
-
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
     ENTER(aclrtSubscribeReport, threadId, stream);
     int code;
@@ -40,7 +36,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
     ENTER(aclrtLaunchCallback, fn, userData, blockType, stream);
     int code;
     if (!fn)
-        return null_argument("fn");
+        return error_null("fn");
     if ((uint32_t)blockType > ACL_CALLBACK_BLOCK)
         return error_raise(ERROR_VALUE, ACL_ERROR_INVALID_PARAM, "blockType %d is neither 0 nor 1", (int)blockType);
     table_lock();
@@ -67,7 +63,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
     ENTER(aclrtLaunchHostFunc, stream, fn, args);
     int code;
     if (!fn)
-        return null_argument("fn");
+        return error_null("fn");
     table_lock();
     struct stream *found = stream_need(stream, true, &code);
     if (found)

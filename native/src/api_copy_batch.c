@@ -40,7 +40,7 @@ static int check_pointers(const struct batch *batch) {
     static const char *const names[] = {"dsts", "destMaxs", "srcs", "attrs", "attrsIndexes", "failIndex"};
     for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
         if (!needed[i])
-            return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", names[i]);
+            return error_null(names[i]);
     }
     return ACL_SUCCESS;
 }
@@ -151,7 +151,7 @@ static int run_batch(const struct batch *batch, bool async, const void *handle) 
     int code;
     if (!batch->sizes || !batch->count)
         return batch->sizes ? error_raise(ERROR_VALUE, ACL_ERROR_INVALID_PARAM, "numBatches is 0")
-                            : error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "sizes is null");
+                            : error_null("sizes");
     if (all_empty(batch)) {
         if (batch->fail_index)
             *batch->fail_index = SIZE_MAX;

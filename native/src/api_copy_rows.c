@@ -17,7 +17,7 @@ static uint64_t number(const void *ptr) {
 /* Checks that both forms share; returns a code. */
 static int check_rows(const struct copy *copy, aclrtMemcpyKind kind) {
     if (!copy->to.addr || !copy->from.addr)
-        return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", copy->to.addr ? "src" : "dst");
+        return error_null(copy->to.addr ? "src" : "dst");
     if (kind < ACL_MEMCPY_HOST_TO_DEVICE || kind > ACL_MEMCPY_DEVICE_TO_DEVICE)
         return error_raise(ERROR_VALUE, ACL_ERROR_INVALID_PARAM, "kind %d is not in 1..3", (int)kind);
     if (copy->width > copy->to.pitch || copy->width > copy->from.pitch)

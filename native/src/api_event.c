@@ -15,10 +15,6 @@
 #define MS_PER_S 1000u
 #define NS_PER_US 1000u
 
-static int null_argument(const char *name) {
-    return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", name);
-}
-
 static aclError create(enum event_kind kind, uint32_t flags, aclrtEvent *event) {
     table_lock();
     int code = event_create(kind, flags, event);
@@ -32,13 +28,13 @@ static int refuse_flag(uint32_t flag) {
 
 aclError aclrtCreateEvent(aclrtEvent *event) {
     ENTER(aclrtCreateEvent, event);
-    return event ? create(EVENT_PLAIN, 0, event) : null_argument("event");
+    return event ? create(EVENT_PLAIN, 0, event) : error_null("event");
 }
 
 aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag) {
     ENTER(aclrtCreateEventWithFlag, event, flag);
     if (!event)
-        return null_argument("event");
+        return error_null("event");
     if (flag == ACL_EVENT_DEVICE_USE_ONLY)
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                            "the host runtime has no events for use on the device only");
@@ -50,7 +46,7 @@ aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag) {
 aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
     ENTER(aclrtCreateEventExWithFlag, event, flag);
     if (!event)
-        return null_argument("event");
+        return error_null("event");
     if (flag == ACL_EVENT_IPC)
         return create(EVENT_EXTENDED, flag | ACL_EVENT_SYNC, event);
     return flag && !(flag & ~FLAGS_OF_ALL) ? create(EVENT_EXTENDED, flag, event) : refuse_flag(flag);
@@ -66,7 +62,7 @@ static struct event *need(const void *handle, int *code) {
 aclError aclrtDestroyEvent(aclrtEvent event) {
     ENTER(aclrtDestroyEvent, event);
     if (!event)
-        return null_argument("event");
+        return error_null("event");
     table_lock();
     struct event *found = event_need(event);
     if (found)
@@ -78,7 +74,7 @@ aclError aclrtDestroyEvent(aclrtEvent event) {
 static aclError record(aclrtEvent event, aclrtStream stream, enum function_id function) {
     int code;
     if (!event)
-        return null_argument("event");
+        return error_null("event");
     table_lock();
     struct event *found = need(event, &code);
     struct stream *where = found ? stream_need(stream, true, &code) : NULL;
@@ -103,7 +99,7 @@ static int check_external(uint32_t flag) {
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
     ENTER(aclrtRecordEventWithFlag, event, stream, flag);
     if (!event)
-        return null_argument("event");
+        return error_null("event");
     int code = check_external(flag);
     return code ? code : record(event, stream, FUNCTION_aclrtRecordEventWithFlag);
 }
@@ -112,7 +108,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
     ENTER(aclrtResetEvent, event, stream);
     int code;
     if (!event)
-        return null_argument("event");
+        return error_null("event");
     table_lock();
     struct event *found = need(event, &code);
     struct stream *where = found ? stream_need(stream, true, &code) : NULL;
@@ -125,7 +121,7 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
 static aclError wait_for(aclrtStream stream, aclrtEvent event, uint64_t timeout_ms, enum function_id function) {
     int code;
     if (!event)
-        return null_argument("event");
+        return error_null("event");
     table_lock();
     struct event *found = need(event, &code);
     struct stream *where = found ? stream_need(stream, true, &code) : NULL;
@@ -146,7 +142,7 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag) {
     ENTER(aclrtStreamWaitEventWithFlag, stream, event, timeout, flag);
     if (!event)
-        return null_argument("event");
+        return error_null("event");
     int code = check_external(flag);
     return code ? code : wait_for(stream, event, (uint64_t)timeout * MS_PER_S, FUNCTION_aclrtStreamWaitEventWithFlag);
 }
@@ -171,14 +167,14 @@ static aclError synchronize(aclrtEvent event, moment deadline) {
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
     ENTER(aclrtSynchronizeEvent, event);
-    return event ? synchronize(event, NEVER) : null_argument("event");
+    return event ? synchronize(event, NEVER) : error_null("event");
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
     ENTER(aclrtSynchronizeEventWithTimeout, event, timeout);
     moment deadline;
     if (!event)
-        return null_argument("event");
+        return error_null("event");
     int code = timeout_read(timeout, &deadline);
     return code ? code : synchronize(event, deadline);
 }
@@ -187,7 +183,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *statu
     ENTER(aclrtQueryEventStatus, event, status);
     int code;
     if (!event || !status)
-        return null_argument(event ? "status" : "event");
+        return error_null(event ? "status" : "event");
     table_lock();
     struct event *found = need(event, &code);
     if (found)
@@ -200,7 +196,7 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
     ENTER(aclrtQueryEventWaitStatus, event, status);
     int code;
     if (!event || !status)
-        return null_argument(event ? "status" : "event");
+        return error_null(event ? "status" : "event");
     table_lock();
     const struct event *found = need(event, &code);
     if (found && found->kind == EVENT_EXTENDED)
@@ -215,7 +211,7 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
     ENTER(aclrtEventElapsedTime, ms, startEvent, endEvent);
     int code;
     if (!ms || !startEvent || !endEvent)
-        return null_argument(!ms ? "ms" : startEvent ? "endEvent" : "startEvent");
+        return error_null(!ms ? "ms" : startEvent ? "endEvent" : "startEvent");
     table_lock();
     const struct event *start = need(startEvent, &code);
     const struct event *end = start ? need(endEvent, &code) : NULL;
@@ -230,7 +226,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
     int code;
     moment time = 0;
     if (!event || !timestamp)
-        return null_argument(event ? "timestamp" : "event");
+        return error_null(event ? "timestamp" : "event");
     table_lock();
     const struct event *found = need(event, &code);
     if (found)
@@ -245,7 +241,7 @@ aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
     ENTER(aclrtIpcGetEventHandle, event, handle);
     int code;
     if (!event || !handle)
-        return null_argument(event ? "handle" : "event");
+        return error_null(event ? "handle" : "event");
     table_lock();
     const struct event *found = need(event, &code);
     if (found)
@@ -257,7 +253,7 @@ aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle *handle) {
 aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent *event) {
     ENTER(aclrtIpcOpenEventHandle, handle, event);
     if (!event)
-        return null_argument("event");
+        return error_null("event");
     table_lock();
     int code = event_open(&handle, event);
     table_unlock();

@@ -14,14 +14,10 @@
 #define WORD_BYTES 8
 #define LEAST_KEY_BYTES 65
 
-static int null_argument(const char *name) {
-    return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", name);
-}
-
 aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
     ENTER(aclrtCreateNotify, notify, flag);
     if (!notify)
-        return null_argument("notify");
+        return error_null("notify");
     if (flag > ACL_NOTIFY_DEVICE_USE_ONLY)
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "flag %llu is neither 0 nor 1",
                            (unsigned long long)flag);
@@ -34,7 +30,7 @@ aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag) {
 aclError aclrtDestroyNotify(aclrtNotify notify) {
     ENTER(aclrtDestroyNotify, notify);
     if (!notify)
-        return null_argument("notify");
+        return error_null("notify");
     table_lock();
     struct notify *found = notify_need(notify);
     if (found)
@@ -47,7 +43,7 @@ aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
     ENTER(aclrtRecordNotify, notify, stream);
     int code;
     if (!notify)
-        return null_argument("notify");
+        return error_null("notify");
     table_lock();
     struct stream *where = stream_need(stream, true, &code);
     struct notify *found = where ? notify_need(notify) : NULL;
@@ -61,7 +57,7 @@ aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_
     ENTER(aclrtWaitAndResetNotify, notify, stream, timeout);
     int code;
     if (!notify)
-        return null_argument("notify");
+        return error_null("notify");
     table_lock();
     struct stream *where = stream_need(stream, true, &code);
     struct notify *found = where ? notify_need(notify) : NULL;
@@ -88,7 +84,7 @@ static int check_flags(uint64_t flags) {
 aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint64_t flags) {
     ENTER(aclrtNotifyGetExportKey, notify, key, len, flags);
     if (!notify || !key)
-        return null_argument(notify ? "key" : "notify");
+        return error_null(notify ? "key" : "notify");
     int code = check_flags(flags);
     if (code)
         return code;
@@ -106,7 +102,7 @@ aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint
 aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t flags) {
     ENTER(aclrtNotifyImportByKey, notify, key, flags);
     if (!notify || !key)
-        return null_argument(notify ? "key" : "notify");
+        return error_null(notify ? "key" : "notify");
     int code = check_flags(flags);
     if (code)
         return code;
@@ -120,7 +116,7 @@ aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num) {
     ENTER(aclrtNotifySetImportPid, notify, IN(pid), num);
     int code;
     if (!notify || !pid)
-        return null_argument(notify ? "pid" : "notify");
+        return error_null(notify ? "pid" : "notify");
     if (!num)
         return error_raise(ERROR_VALUE, ACL_ERROR_INVALID_PARAM, "num is 0");
     table_lock();
@@ -134,7 +130,7 @@ aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num) {
 /* Whether an address may be that of a word; returns a code. */
 static int check_word(const void *addr) {
     if (!addr)
-        return null_argument("devAddr");
+        return error_null("devAddr");
     if ((uintptr_t)addr % WORD_BYTES)
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "devAddr %p is not at a multiple of 8 bytes",
                            addr);

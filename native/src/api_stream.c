@@ -18,14 +18,10 @@
 #include "table.h"
 #include "timeouts.h"
 
-static int null_argument(const char *name) {
-    return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", name);
-}
-
 static aclError create(aclrtStream *out, uint32_t priority, uint32_t flags) {
     struct stream *stream = NULL;
     if (!out)
-        return null_argument("stream");
+        return error_null("stream");
     table_lock();
     struct context *context = context_need();
     int code = context ? stream_create(context, priority, flags, &stream) : ACL_ERROR_RT_CONTEXT_NULL;
@@ -61,7 +57,7 @@ static struct stream *own_stream(const void *handle, int *code) {
 static aclError destroy(aclrtStream handle, bool force) {
     int code;
     if (!handle)
-        return null_argument("stream");
+        return error_null("stream");
     table_lock();
     bool good = own_stream(handle, &code);
     table_unlock();
@@ -90,7 +86,7 @@ aclError aclrtStreamAbort(aclrtStream stream) {
     ENTER(aclrtStreamAbort, stream);
     int code;
     if (!stream)
-        return null_argument("stream");
+        return error_null("stream");
     table_lock();
     struct stream *found = stream_need(stream, true, &code);
     if (found)

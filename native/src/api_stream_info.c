@@ -11,10 +11,6 @@
 #include "stream_queue.h"
 #include "table.h"
 
-static int null_argument(const char *name) {
-    return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", name);
-}
-
 /* Copies what a stream is, for a call that works on streams of any context; returns a code. */
 static int look_at(aclrtStream handle, struct stream *copy) {
     int code;
@@ -30,7 +26,7 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status) {
     ENTER(aclrtStreamQuery, stream, status);
     struct stream seen = {0};
     if (!status)
-        return null_argument("status");
+        return error_null("status");
     int code = look_at(stream, &seen);
     if (!code)
         *status = stream_idle(&seen) ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
@@ -41,7 +37,7 @@ aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId) {
     ENTER(aclrtStreamGetId, stream, streamId);
     struct stream seen = {0};
     if (!streamId)
-        return null_argument("streamId");
+        return error_null("streamId");
     int code = look_at(stream, &seen);
     if (!code)
         *streamId = seen.id;
@@ -52,7 +48,7 @@ aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority) {
     ENTER(aclrtStreamGetPriority, stream, priority);
     struct stream seen = {0};
     if (!priority)
-        return null_argument("priority");
+        return error_null("priority");
     int code = look_at(stream, &seen);
     if (!code)
         *priority = seen.priority;
@@ -63,7 +59,7 @@ aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags) {
     ENTER(aclrtStreamGetFlags, stream, flags);
     struct stream seen = {0};
     if (!flags)
-        return null_argument("flags");
+        return error_null("flags");
     int code = look_at(stream, &seen);
     if (!code)
         *flags = seen.flags;
@@ -74,7 +70,7 @@ aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream) {
     ENTER(aclrtCtxGetCurrentDefaultStream, stream);
     struct stream seen = {0};
     if (!stream)
-        return null_argument("stream");
+        return error_null("stream");
     int code = look_at(NULL, &seen);
     if (!code)
         *stream = seen.handle;
@@ -84,7 +80,7 @@ aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream) {
 aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *greatestPriority) {
     ENTER(aclrtDeviceGetStreamPriorityRange, leastPriority, greatestPriority);
     if (!leastPriority || !greatestPriority)
-        return null_argument(leastPriority ? "greatestPriority" : "leastPriority");
+        return error_null(leastPriority ? "greatestPriority" : "leastPriority");
     table_lock();
     bool has_context = context_need();
     table_unlock();
@@ -98,7 +94,7 @@ aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *grea
 aclError aclrtGetThreadLastTaskId(uint32_t *taskId) {
     ENTER(aclrtGetThreadLastTaskId, taskId);
     if (!taskId)
-        return null_argument("taskId");
+        return error_null("taskId");
     *taskId = stream_last_task();
     return ACL_SUCCESS;
 }

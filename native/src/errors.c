@@ -95,6 +95,10 @@ int error_raise(enum error_kind kind, int code, const char *format, ...) {
     return code;
 }
 
+int error_null(const char *name) {
+    return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", name);
+}
+
 int error_last(bool clear) {
     int code = last_error;
     if (clear)

@@ -33,6 +33,9 @@ const char *error_function(void);
 /* Records a refusal with its message and returns code. */
 __attribute__((format(printf, 3, 4))) int error_raise(enum error_kind kind, int code, const char *format, ...);
 
+/* The refusal of the entry layer for a required pointer that is null; name is that of the argument. */
+int error_null(const char *name);
+
 /* From now on refusals on this thread go to *refusal (the last one stays) and nowhere else; null ends that. */
 void error_keep(struct refusal *refusal);
 

@@ -23,16 +23,12 @@
 #include "errors.h"
 #include "handles.h"
 #include "mark.h"
+#include "record.h"
 #include "stream_queue.h"
 #include "task.h"
 
 /* What a plain event can do. */
 #define PLAIN_FLAGS (ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE)
-
-struct record_task {
-    struct task task;
-    struct record *record; /* what it makes done */
-};
 
 struct wait_task {
     struct task task;
@@ -55,14 +51,6 @@ static int no_host_memory(void) {
     return error_raise(ERROR_MEMORY, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host has no memory for an event");
 }
 
-static void leave_record(struct record *record) {
-    if (!record || --record->users)
-        return;
-    if (record->mark)
-        mark_leave(record->mark);
-    free(record);
-}
-
 static void leave_event(struct event *event) {
     if (--event->users)
         return;
@@ -71,40 +59,17 @@ static void leave_event(struct event *event) {
     free(event);
 }
 
-/* A recording with one user; null, with the refusal recorded, when the host is out of memory. */
-static struct record *make_record(struct mark *mark, uint64_t number, const struct stream *stream) {
-    struct record *record = calloc(1, sizeof(*record));
-    if (!record) {
-        no_host_memory();
-        return NULL;
-    }
-    *record = (struct record){.users = 1, .mark = mark, .number = number, .stream = stream};
-    if (mark)
-        mark_enter(mark);
-    return record;
-}
-
 /* The latest recording of an event goes into event->latest; false when the host is out of memory. */
 static bool look_up(struct event *event) {
     uint64_t number = event->mark ? mark_latest(event->mark) : 0;
     if (!number || (event->latest && event->latest->number >= number))
         return true;
-    struct record *record = make_record(event->mark, number, NULL);
+    struct record *record = record_of_number(event->mark, number);
     if (!record)
         return false;
-    leave_record(event->latest);
+    record_leave(event->latest);
     event->latest = record;
     return true;
-}
-
-static enum record_state state_of(const struct record *record) {
-    static const enum record_state states[] = {RECORD_PENDING, RECORD_DONE, RECORD_DROPPED};
-    return record->mark ? states[mark_state(record->mark, record->number)] : record->state;
-}
-
-/* What is woken when the state of a recording has changed. */
-static const void *object_of(const struct record *record) {
-    return record->mark ? (const void *)record->mark : record;
 }
 
 /* Makes an event over a mark, or a local one; returns a code. */
@@ -172,7 +137,7 @@ void event_destroy(struct event *event) {
     handle_end(event->handle);
     event->handle = NULL;
     live_events--;
-    leave_record(event->latest);
+    record_leave(event->latest);
     event->latest = NULL;
     leave_event(event);
 }
@@ -186,50 +151,18 @@ void events_end(const struct context *context) {
     }
 }
 
-static int run_record(struct task *task) {
-    struct record *record = ((struct record_task *)task)->record;
-    record->time = table_now();
-    record->state = RECORD_DONE;
-    return ACL_SUCCESS;
-}
-
-static void end_record(struct task *task) {
-    struct record *record = ((struct record_task *)task)->record;
-    if (record->state == RECORD_PENDING)
-        record->state = RECORD_DROPPED;
-    if (record->number)
-        mark_end(record->mark, record->number, record->state == RECORD_DROPPED);
-    record->stream = NULL;
-    table_wake_for(record);
-    leave_record(record);
-}
-
 int event_record(struct event *event, struct stream *stream, enum function_id function) {
-    static const struct task_kind kind = {.run = run_record, .end = end_record};
-    struct record_task *task = task_new(sizeof(*task), &kind, function);
-    if (!task)
-        return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-    struct record *record = make_record(event->mark, 0, stream);
-    if (!record) {
-        free(task);
-        return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-    }
-    record->users++;
-    task->record = record;
-    int code = stream_submit(stream, &task->task);
-    if (code) {
-        leave_record(record);
+    struct record *record = NULL;
+    int code = record_submit(event->mark, stream, function, &record);
+    if (code)
         return code;
-    }
-    if (event->mark)
-        record->number = mark_issue(event->mark);
-    leave_record(event->latest);
+    record_leave(event->latest);
     event->latest = record;
     return ACL_SUCCESS;
 }
 
 static bool is_over(const struct task *task) {
-    return state_of(((const struct wait_task *)task)->record) != RECORD_PENDING;
+    return record_state(((const struct wait_task *)task)->record) != RECORD_PENDING;
 }
 
 static bool is_coming(const struct task *task) {
@@ -242,13 +175,13 @@ static int dropped(void) {
 }
 
 static int run_wait(struct task *task) {
-    return state_of(((struct wait_task *)task)->record) == RECORD_DROPPED ? dropped() : ACL_SUCCESS;
+    return record_state(((struct wait_task *)task)->record) == RECORD_DROPPED ? dropped() : ACL_SUCCESS;
 }
 
 static void end_wait(struct task *task) {
     struct wait_task *wait = (struct wait_task *)task;
     wait->event->waits--;
-    leave_record(wait->record);
+    record_leave(wait->record);
     leave_event(wait->event);
 }
 
@@ -257,12 +190,12 @@ int event_wait(struct event *event, struct stream *stream, uint64_t timeout_ms, 
     if (!look_up(event))
         return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
     struct record *record = event->latest;
-    if (!record || state_of(record) == RECORD_DONE)
+    if (!record || record_state(record) == RECORD_DONE)
         return ACL_SUCCESS;
     struct wait_task *task = task_new(sizeof(*task), &kind, function);
     if (!task)
         return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-    task->task.awaits = object_of(record);
+    task->task.awaits = record_object(record);
     task->task.timeout_ms = timeout_ms ? timeout_ms : wait_limit_ms;
     task->event = event;
     task->record = record;
@@ -298,10 +231,10 @@ int event_synchronize(struct event *event, moment deadline) {
         return error_raise(ERROR_STATE, ACL_ERROR_RT_PARAM_INVALID,
                            "a function that runs on a stream cannot wait for an event of that stream");
     record->users++;
-    while (state_of(record) == RECORD_PENDING && in_time)
-        in_time = table_wait_for(object_of(record), deadline);
-    enum record_state state = state_of(record);
-    leave_record(record);
+    while (record_state(record) == RECORD_PENDING && in_time)
+        in_time = table_wait_for(record_object(record), deadline);
+    enum record_state state = record_state(record);
+    record_leave(record);
     if (state == RECORD_PENDING)
         return error_raise(ERROR_STATE, ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, "the recording of the event is not done yet");
     return state == RECORD_DROPPED ? dropped() : ACL_SUCCESS;
@@ -310,7 +243,7 @@ int event_synchronize(struct event *event, moment deadline) {
 bool event_done(struct event *event) {
     if (!look_up(event))
         return false;
-    return event->latest ? state_of(event->latest) == RECORD_DONE : event->kind == EVENT_EXTENDED;
+    return event->latest ? record_state(event->latest) == RECORD_DONE : event->kind == EVENT_EXTENDED;
 }
 
 static int check_recorded(const struct event *event) {

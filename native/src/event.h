@@ -11,24 +11,11 @@
 
 struct context;
 struct mark;
+struct record;
 struct stream;
 
 /* The call that made an event decides what it can do. */
 enum event_kind { EVENT_PLAIN, EVENT_FLAGGED, EVENT_EXTENDED };
-
-/* How far a recording is. */
-enum record_state { RECORD_PENDING, RECORD_DONE, RECORD_DROPPED };
-
-/* One recording of an event. Whoever waits for it keeps it, so that a later recording or the end of the event changes
- * nothing for them. */
-struct record {
-    uint32_t users;              /* the event, the task, tasks and threads that wait */
-    enum record_state state;     /* dropped: its task was, so it never comes; not used with a mark */
-    struct mark *mark;           /* of an event of several processes, else null */
-    uint64_t number;             /* of the recording there */
-    const struct stream *stream; /* where its task is; null when it is through */
-    moment time;                 /* when it was done */
-};
 
 struct event {
     enum event_kind kind;

@@ -9,23 +9,20 @@
  * a call of another thread keeps the table lock for longer than a second. */
 #include "leaks.h"
 
-#include <dlfcn.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "hostacl.h"
+#include "library.h"
 #include "runtime.h"
 
 #define EXIT_CODE 99
 #define ROOM_FOR_MORE 65536
 
 void leaks_prepare(void) {
-    Dl_info own;
-    if (dladdr((void *)(uintptr_t)leaks_prepare, &own))
-        dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+    library_keep();
 }
 
 /* Number of objects in a live report: its lines but those of stacks and of devices that are set. */

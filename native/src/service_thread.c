@@ -4,24 +4,18 @@
  * the library, so the first one keeps the library in the process for good. */
 #include "service_thread.h"
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <stddef.h>
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+#include "library.h"
 
-/* The library stays in memory whoever closes it. */
-static void keep_library(void) {
-    Dl_info info;
-    if (dladdr(&once, &info))
-        dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-}
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 bool service_thread_start(pthread_t *thread, void *(*body)(void *), void *argument) {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
     pthread_attr_t attributes;
     sigset_t blocked, before;
-    pthread_once(&once, keep_library);
+    pthread_once(&once, library_keep);
     sigfillset(&blocked);
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         sigdelset(&blocked, own[i]);

@@ -85,7 +85,7 @@ static int change(const char *name, aclrtStreamStateCallback callback, void *arg
 aclError aclrtRegStreamStateCallback(const char *regName, aclrtStreamStateCallback callback, void *args) {
     ENTER(aclrtRegStreamStateCallback, regName, callback, args);
     if (!regName)
-        return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "regName is null");
+        return error_null("regName");
     table_lock();
     int code = change(regName, callback, args);
     table_unlock();
