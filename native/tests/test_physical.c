@@ -311,8 +311,8 @@ static void test_without_device(void) {
     check_nothing_alive();
 }
 
-/* Several threads make and free the only handles of a device that is not set, or of the host: the device opens and closes
- * all the time, and no request fails for that. */
+/* Several threads make and free the only handles of a device that is not set, or of the host: the device opens and
+ * closes all the time, and no request fails for that. */
 static void *make_and_free(void *user) {
     aclrtPhysicalMemProp prop = *(const aclrtPhysicalMemProp *)user;
     for (int i = 0; i < 300; i++) {
