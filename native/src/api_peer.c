@@ -39,7 +39,7 @@ aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int3
     return ACL_SUCCESS;
 }
 
-/* Changes what the current device may reach. */
+/* Changes what the current device may reach; a device is no peer of itself. */
 static int change(int32_t peer_id, void (*apply)(struct device *, const struct device *)) {
     const struct context *context = context_need();
     if (!context)

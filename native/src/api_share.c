@@ -4,7 +4,6 @@
  * A handle is offered once. Importing needs the exporter's leave, process by process, unless the export said otherwise.
  * Thread safety: any thread, any time. */
 #include <string.h>
-#include <unistd.h>
 
 #include "acl/acl.h"
 #include "context.h"

@@ -113,7 +113,7 @@ static bool give_one(struct mem_pool *pool) {
     return true;
 }
 
-/* The pool may end while a block is being given back, unless it is held. */
+/* The pool may end while a block is being given back, so it is looked up again each time. */
 bool mem_pool_trim(struct mem_pool *pool, uint64_t keep) {
     bool any = false;
     struct device *device = pool->device;

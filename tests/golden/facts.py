@@ -59,13 +59,17 @@ def place_text(place: Place) -> str:
 
 @dataclass
 class Report:
-    """States of the facts of one file, the differences found, and how often a documented difference was accepted."""
+    """States of the facts of one file, the differences found, and how often a documented difference was accepted.
+
+    `steps` counts what became of whole steps, where a file has them.
+    """
 
     document: Json
     states: dict[Place, State] = field(init=False)
     differences: list[tuple[Place, str]] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
     accepted: Counter[str] = field(default_factory=Counter)
+    steps: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.states = dict.fromkeys((place for place, _ in leaves(self.document)), State.UNKNOWN)

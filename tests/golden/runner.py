@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from tests.golden import acl_calls, om_manifest
+from tests.golden import acl_calls, om_manifest, var_manager
 from tests.golden.facts import Report, State, load_document, place_text
 
-SCHEMAS: tuple[ModuleType, ...] = (acl_calls, om_manifest)
+SCHEMAS: tuple[ModuleType, ...] = (acl_calls, om_manifest, var_manager)
 FIRST_DIFFERENCES = 20
 
 
@@ -60,10 +60,12 @@ def summary(report: Report) -> str:
 
 def print_findings(report: Report) -> None:
     """Print what a report says beside its counts: reasons, first differences, first unknown facts."""
+    if report.steps:
+        print(f"  {report.steps.total()} steps: {', '.join(f'{count} {what}' for what, count in report.steps.items())}")
     for reason, count in report.reasons.items():
         print(f"  not compared, {reason}: {count} facts")
     for name, count in report.accepted.items():
-        print(f"  differs as documented, {name}: {count} facts")
+        print(f"  differs as documented, {name}: {count} {'steps' if report.steps else 'facts'}")
     lines = [f"  {place_text(place)}: {text}" for place, text in report.differences]
     unknown = [place for place, state in report.states.items() if state is State.UNKNOWN]
     lines += [f"  {place_text(place)}: key unknown, or nothing found to compare with" for place in unknown]

@@ -1,0 +1,223 @@
+"""Hold gevar against a recorded sequence: every step is GE's answer, a documented difference, or a failure.
+
+Two models run beside gevar: one of GE's rules, one of the careful rules that `docs/differences.md` describes. A step in
+which gevar gives another answer than GE passes only if
+
+- GE's rules come to the recorded answer, and the careful rules to gevar's answer, as a whole; and
+- a block of the page matches the step and states what differs, or an earlier step, which a block matched, has left a
+  trace in a part of the state that the operation depends on.
+
+A step after which the careful rules have come to another state than GE's must be matched by a block that leaves such a
+trace, or follow from a trace. A block that matches must be right: gevar's answer is the one it states, and there is a
+difference, in the answer or in the state.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from tests.golden.var.careful_tables import CarefulManager, CarefulPool
+from tests.golden.var.differences import Difference
+from tests.golden.var.fact_words import Facts, careful, model
+from tests.golden.var.ge_pool import ModelManager, ModelPool
+from tests.golden.var.gevar_pool import GevarPool, NotThere
+from tests.golden.var.messages import aligned, bytes_fit_message
+from tests.golden.var.operations import Replay, Result, Step
+from tests.golden.var.state_facts import facts_of
+from tests.golden.var.traces import READ_BY, diverging, sources_differ
+from tests.golden.var.values import Tree, UnknownForm, canonical, same_json
+
+
+class Verdict(Enum):
+    """What became of a step."""
+
+    EQUAL = "equal to GE"
+    DOCUMENTED = "differ as documented"
+    FOLLOWS = "differ as follows from a documented difference"
+    NOT_COMPARED = "not compared"
+    WRONG = "wrong"
+
+
+@dataclass
+class Judgement:
+    """Verdict on one step, with what is wrong, the blocks that matched, and what the models do not know."""
+
+    verdict: Verdict
+    problems: list[str] = field(default_factory=list)
+    matched: list[Difference] = field(default_factory=list)
+    reason: str = ""
+    missed: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Answers:
+    """Answers to one step, as recorded, by gevar, by the careful rules; `knows_ge`: GE's rules give the first."""
+
+    recorded: Result
+    gevar: Result
+    careful: Result
+    knows_ge: bool
+
+    @property
+    def knows_gevar(self) -> bool:
+        """Whether the careful rules come to gevar's answer."""
+        return same_json(self.careful, self.gevar)
+
+    def differing_keys(self) -> frozenset[str]:
+        """Keys of the result in which gevar differs from what was recorded."""
+        keys = self.recorded.keys() | self.gevar.keys()
+        return frozenset(key for key in keys if not _same_key(self.recorded, self.gevar, key))
+
+
+def _same_key(one: Result, other: Result, key: str) -> bool:
+    return key in one and key in other and same_json(one[key], other[key])
+
+
+SOURCES = "sources"
+Traces = Mapping[ModelManager | str, frozenset[str]]
+"""Traces in each manager, by GE's side of it, and in the sources of memory."""
+
+
+class Comparison:
+    """Compare the steps of one sequence, in order.
+
+    Parameters
+    ----------
+    recorded
+        Function that returns the bytes of the message recorded at a step.
+    blocks
+        Blocks of the page of differences.
+    """
+
+    def __init__(self, recorded: Callable[[int], bytes], blocks: Sequence[Difference]) -> None:
+        self._pools = ModelPool(), CarefulPool()
+        self.ge = Replay(self._pools[0], recorded)
+        self.careful = Replay(self._pools[1], recorded)
+        self.gevar = Replay(GevarPool(), recorded)
+        self.blocks = blocks
+        self.lost: str = ""
+        self.traces: Traces = {}
+
+    def judge(self, op: str, args: Tree, result: Tree) -> Judgement:
+        """Do one step three times and compare.
+
+        Raises
+        ------
+        UnknownForm
+            The file has an operation, argument or result that the schema does not know.
+        """
+        before = self.traces
+        try:
+            concerned = self._concerned(op, args)
+            facts = facts_of(op, args, self.ge, self.careful)
+            models = self.ge.step(op, args), self.careful.step(op, args)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UnknownForm(f"{op} is not understood: {error!r}") from error
+        try:
+            found = self._ask_gevar(op, args)
+        except NotThere as missing:
+            reason = f"operation {missing} is not there yet"
+            if not op.endswith("ToSerial"):
+                self.lost = reason
+            return Judgement(Verdict.NOT_COMPARED, reason=reason)
+        self.traces = self._traces()
+        if self.lost:
+            return Judgement(Verdict.NOT_COMPARED, reason=self.lost)
+        answers = self._answers(result, *models, found)
+        matched = [block for block in self.blocks if block.matches(op, facts, answers.recorded)]
+        follows = any(READ_BY.get(op, frozenset()) & before.get(part, frozenset()) for part in concerned)
+        problems = list(_broken(matched, answers, facts, [*before.values(), *self.traces.values()]))
+        if not follows and answers.knows_ge and answers.knows_gevar:
+            problems += _unstated(matched, before, self.traces)
+        return _verdict(answers, matched, problems, follows)
+
+    def _concerned(self, op: str, args: Tree) -> Iterable[ModelManager | str]:
+        """The manager that a step goes to, or all of them, and the sources."""
+        if op == "DestroyPool":
+            return self.traces
+        return model(Step(self.ge, args, op).manager), SOURCES
+
+    def _ask_gevar(self, op: str, args: Tree) -> Result:
+        """Do the step on gevar; an error that no caller expects is an answer, and never the recorded one."""
+        try:
+            return self.gevar.step(op, args)
+        except (NotThere, UnknownForm):
+            raise
+        except Exception as error:
+            return {"raised": repr(error)}
+
+    def _answers(self, result: Tree, ge: Result, careful: Result, gevar: Result) -> Answers:
+        """The answers without the wire form of messages, and with addresses of pools by number."""
+        if not bytes_fit_message(result):
+            raise UnknownForm("bytes_b64 and message of a result are two different messages")
+        recorded = {key: value for key, value in result.items() if key != "bytes_b64"}
+        expected, ge = aligned(recorded, ge, self.ge.pool.sources)
+        _, careful = aligned(recorded, careful, self.careful.pool.sources)
+        recorded, gevar = aligned(recorded, gevar, self.gevar.pool.sources)
+        return Answers(recorded, gevar, careful, same_json(expected, ge))
+
+    def _traces(self) -> Traces:
+        """Parts of the state that differ, per manager."""
+        differ = sources_differ(self.ge.pool.sources, self.careful.pool.sources)
+        found: dict[ModelManager | str, frozenset[str]] = {SOURCES: frozenset({"memory"} if differ else ())}
+        return found | {ge: diverging(ge, gevar) for ge, gevar in self._pairs()}
+
+    def _pairs(self) -> Iterator[tuple[ModelManager, CarefulManager]]:
+        """The managers in the pool, and those that are held, on both sides."""
+        ge, gevar = self._pools
+        for session_id in sorted(ge.managers.keys() | gevar.managers.keys()):
+            yield model(ge.manager(session_id)), careful(gevar.manager(session_id))
+        for label, manager in self.ge.held.items():
+            yield model(manager), careful(self.careful.held[label])
+
+
+def _verdict(answers: Answers, matched: list[Difference], problems: list[str], follows: bool) -> Judgement:
+    """Judge a step, with what is wrong with the blocks that match it."""
+    differing, stated = answers.differing_keys(), {key for block in matched for key in block.gevar}
+    if differing:
+        problems = [*problems, *_unexplained(answers, differing <= stated or follows)]
+    known = {"GE's": answers.knows_ge, "the careful": answers.knows_gevar}
+    verdict = Verdict.EQUAL
+    if problems:
+        verdict = Verdict.WRONG
+    elif differing:
+        verdict = Verdict.DOCUMENTED if differing <= stated else Verdict.FOLLOWS
+    return Judgement(verdict, problems, matched, missed=[name for name, is_known in known.items() if not is_known])
+
+
+def _broken(
+    matched: Sequence[Difference], answers: Answers, facts: Facts, traces: Sequence[frozenset[str]]
+) -> Iterator[str]:
+    """Yield what is wrong with the blocks that matched."""
+    differing = answers.differing_keys()
+    for block in matched:
+        if not block.holds(answers.gevar, facts):
+            yield f"{block.name} states {canonical(dict(block.expected(facts)))}, found {_short(answers.gevar)}"
+        elif block.is_open and not differing & block.gevar.keys() and not any(traces):
+            yield f"{block.name} matches a step in which nothing differs"
+
+
+def _unexplained(answers: Answers, stated: bool) -> Iterator[str]:
+    """Yield why an answer that is not the recorded one is not right either."""
+    expected, found = _short(answers.recorded), _short(answers.gevar)
+    if not answers.knows_ge:
+        yield f"expected {expected}, found {found}"
+    elif not answers.knows_gevar:
+        yield f"expected {expected}, by the careful rules {_short(answers.careful)}, found {found}"
+    elif not stated:
+        yield f"expected {expected}, found {found}, and no block of the page says so"
+
+
+def _unstated(matched: Sequence[Difference], before: Traces, after: Traces) -> Iterator[str]:
+    """Yield traces that nothing accounts for."""
+    leaves = frozenset().union(*(block.leaves for block in matched)) if matched else frozenset()
+    for part, traces in after.items():
+        new = traces - before.get(part, frozenset()) - leaves
+        if new:
+            yield f"no longer GE's, and no block of the page says so: {', '.join(sorted(new))}"
+
+
+def _short(value: Mapping[str, Any]) -> str:
+    text = canonical(dict(value))
+    return text if len(text) <= 200 else f"{text[:197]}..."

@@ -1,0 +1,200 @@
+"""Arguments of made-up steps: names, descriptions, nodes, addresses.
+
+What is taken is decided by a `Choice`: a seeded generator of random numbers, or hypothesis.
+"""
+
+import random
+from base64 import b64decode
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from tests.golden.var.ge_pool import ModelManager, ModelPool
+from tests.golden.var.operations import Replay
+from tests.golden.var.values import Tree
+
+T = TypeVar("T")
+Step = dict[str, Any]
+
+NAMES = ("w", "w1", "a/b:0", "屋.weight", "v2", "c_3", "emb", "x")
+FORMATS = ("ND", "NCHW", "NHWC", "NC1HWC0", 12, 4100, 83886083)
+DTYPES = ("DT_FLOAT", "DT_FLOAT16", "DT_INT8", "DT_INT32", "DT_INT64", "DT_BFLOAT16")
+SIZES = (1, 4, 16, 64, 100, 511, 512, 513, 1000, 4096)
+SHAPES: Sequence[Sequence[int]] = ([4], [2, 2], [], [1, 3, 4], [16])
+PATTERNS = ("01", "0000803f", "5a5b")
+LENGTHS = (4, 16, 64)
+LOCATIONS = ("/w/a.bin", "/w/b.bin")
+PLACE_HOLDER_ADDR = 87960930222080
+NODE_TYPES = ("TransData", "Cast", "Reshape")
+
+
+class Choice(Protocol):
+    """Where decisions come from."""
+
+    def below(self, count: int) -> int:
+        """Return a number from 0 up to, not including, `count`."""
+
+
+class Seeded:
+    """Decisions of a seeded generator of random numbers."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def below(self, count: int) -> int:
+        return self._random.randrange(count)
+
+
+@dataclass
+class Arguments:
+    """Makes up the arguments of the steps of one sequence, for the model of GE in the state it is in.
+
+    `rough` allows what the rules forbid: wrong sizes and kinds of memory, colliding names, calls out of order.
+    """
+
+    choice: Choice
+    rough: bool
+    steps: list[Step] = field(default_factory=list)
+    pool: ModelPool = field(default_factory=ModelPool)
+    names: Sequence[str] = NAMES
+    formats: Sequence[str | int] = FORMATS
+
+    def __post_init__(self) -> None:
+        self.replay = Replay(self.pool, self.message)
+
+    def message(self, index: int) -> bytes:
+        return b64decode(self.steps[index]["result"]["bytes_b64"])
+
+    def pick(self, items: Sequence[T]) -> T:
+        return items[self.choice.below(len(items))]
+
+    def once_in(self, count: int) -> bool:
+        """Whether something rare happens; never in a sequence that is not rough."""
+        return self.rough and self.choice.below(count) == 1
+
+    def session(self) -> dict[str, Any]:
+        if self.rough:
+            held = [{"handle": label} for label in self.replay.held]
+            return self.pick(({}, {}, {}, {}, {}, {}, {"session": 2}, {"session": 9}, *held))
+        return {}
+
+    def manager(self, args: Tree) -> ModelManager:
+        manager = self.replay.held.get(args.get("handle", "")) or self.pool.manager(args.get("session", 1))
+        assert isinstance(manager, ModelManager)
+        return manager
+
+    def name(self) -> str:
+        return self.pick(self.names)
+
+    def tensor(self) -> Step:
+        size = self.pick(SIZES)
+        if self.once_in(12):
+            size = self.pick((0, -1, -600, 1 << 40, (1 << 62), 6 << 30))
+        tensor: Step = {
+            "dtype": self.pick(DTYPES),
+            "format": self.pick(self.formats),
+            "shape": self.pick(SHAPES),
+            "size": size,
+        }
+        if self.choice.below(6) == 0:
+            tensor["origin_format"], tensor["origin_shape"] = self.pick(("NCHW", "NHWC")), self.pick(SHAPES)
+        return tensor
+
+    def known_tensor(self, name: str, args: Tree) -> Step:
+        """A description near the current one of a name: the same, another form, or any."""
+        res = self.manager(args).resource
+        desc = None if res is None else res.cur_descs.get(res.key_name(name))
+        if desc is None or self.choice.below(4) == 0:
+            return self.tensor()
+        tensor = {
+            "dtype": desc.dtype.to_serial(),
+            "format": int(desc.format),
+            "shape": list(desc.shape),
+            "size": desc.size,
+        }
+        if self.choice.below(2):
+            tensor["format"] = self.pick(self.formats)
+        if self.choice.below(3) == 0:
+            tensor["size"] = self.pick((*SIZES, desc.size // 2, desc.size + 1))
+        return tensor
+
+    def init_value(self, tensor: Step) -> Step:
+        """An initial value of the description, or one that does not fit it."""
+        length = min(max(tensor["size"], 0), 32)
+        value = {key: tensor[key] for key in ("dtype", "format", "shape")}
+        if self.once_in(3):
+            value["shape"] = [length, 1]
+        if self.once_in(6):
+            length += 4096
+        return {**tensor, "init_value": {**value, "repeat_hex": self.pick(PATTERNS), "len": length}}
+
+    def operator(self, name: str, tensor: Step) -> Step | None:
+        kind = self.choice.below(12)
+        if kind < 5:
+            if self.once_in(10):
+                return None
+            op: Step = {"name": name, "type": "Variable"}
+            if self.once_in(12):
+                op["weight"] = self.weight(tensor)
+            return op
+        if kind < 8:
+            if self.once_in(8):
+                return {"name": name, "type": self.pick(("Const", "Constant"))}
+            return {"name": name, "type": "Constant", "weight": self.weight(tensor)}
+        if kind < 10:
+            attrs: Step = {
+                "location": {"str": self.pick(LOCATIONS)},
+                "offset": {"int": self.pick((0, 512))},
+                "length": {"int": self.pick((64, 512)) if self.rough else 64},
+            }
+            if self.once_in(8):
+                del attrs[self.pick(("location", "offset", "length"))]
+            return {"name": name, "type": "FileConstant", "attrs": attrs}
+        return self.place_holder(name, tensor)
+
+    def weight(self, tensor: Step) -> Step:
+        length = self.pick(LENGTHS)
+        return {
+            **{key: tensor[key] for key in ("dtype", "format", "shape")},
+            "repeat_hex": self.pick(PATTERNS),
+            "len": 0 if self.once_in(15) else length,
+        }
+
+    def place_holder(self, name: str, tensor: Step) -> Step:
+        attrs: Step = {
+            "storage_shape": {"ints": [2, 2]},
+            "dtype": {"dtype": "DT_FLOAT"},
+            "size": {"int": 16 if self.rough and self.choice.below(2) else max(tensor["size"], 16)},
+            "placement": {"int": 1},
+            "addr": {"int": PLACE_HOLDER_ADDR + 4096 * self.choice.below(4)},
+        }
+        if self.once_in(3):
+            broken = self.pick(tuple(attrs))
+            if broken in ("size", "placement", "addr"):
+                attrs[broken] = {"int": self.pick((0, 2, 15))}
+            else:
+                del attrs[broken]
+        return {"name": name, "type": "ConstPlaceHolder", "attrs": attrs}
+
+    def mem_type(self) -> int:
+        if self.once_in(10):
+            return self.pick((3, 129, 0, 2))
+        return self.pick((2,) * 16 + (3, 129))
+
+    def device(self) -> int:
+        return self.pick((0, 0, 0, 0, 1, 7))
+
+    def addr(self, args: Tree) -> int:
+        """An address near a known one, as a distance from the logic base."""
+        manager = self.manager(args)
+        bases = [*manager.resource.template] if manager.resource is not None else []
+        base = self.pick(bases) - manager.logic_base_now() if bases else 0
+        if abs(base) > 1 << 50:  # the address of a pool, which no file can state
+            base = 0
+        return base + self.pick((0, 0, 0, 1, 3, 100, 600, -1, 1536))
+
+    def road(self) -> list[Step]:
+        count = self.choice.below(3)
+        return [
+            {"node_type": self.pick(NODE_TYPES), "input": self.tensor(), "output": self.tensor()} for _ in range(count)
+        ]

@@ -1,0 +1,63 @@
+"""Messages of results: both forms in which a file has them, and addresses of pools in them.
+
+A variable in memory of a pool has the address of that memory as its logical address, which no file can state. Such
+numbers are compared as "the n-th piece of that pool": what a file has at the same key is taken for the same piece.
+"""
+
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Any
+
+from gevar.proto import var_manager
+from tests.golden.var.operations import Result
+from tests.golden.var.sources import Sources
+from tests.golden.var.values import Tree, canonical, message_json, same_json
+
+RESOURCE = "var_resource"
+RECORDS = "var_addr_mgr_map"
+ADDRESS_FIELDS = frozenset({"address", "offset"})
+ADDRESS_MAPS = frozenset({"var_offset_map", "var_dev_addr_mgr_map"})
+
+
+def bytes_fit_message(result: Tree) -> bool:
+    """Whether the two forms in which a result has its message hold the same; true where it has none."""
+    if "bytes_b64" not in result and "message" not in result:
+        return True
+    data, expected = b64decode(result["bytes_b64"]), result["message"]
+    kinds = (var_manager.VarManagerInfo, var_manager.VarDescInfo)
+    return any(same_json(message_json(kind.FromString(data)), expected) for kind in kinds)
+
+
+def aligned(recorded: Result, found: Result, sources: Sources) -> tuple[Result, Result]:
+    """Return both results with the addresses of pools in their messages by number, and `found` without wire form."""
+    result = {key: value for key, value in found.items() if key != "bytes_b64"}
+    if "message" not in recorded or "message" not in result:
+        return recorded, result
+    one: Any = recorded["message"]
+    other: Any = result["message"]
+    names, theirs = dict[str, str](), dict[str, str]()
+    known = one.get(RESOURCE, {}).get(RECORDS, {})
+    for key, entry in other.get(RESOURCE, {}).get(RECORDS, {}).items():
+        place = sources.place(int(entry.get("address", 0)))
+        if place is not None:
+            names[entry["address"]] = canonical(place)
+            if key in known and "address" in known[key]:
+                theirs[known[key]["address"]] = canonical(place)
+    return {**recorded, "message": _named(one, theirs)}, {**result, "message": _named(other, names)}
+
+
+def _named(message: Any, names: Mapping[str, str]) -> Any:
+    """Return a message with some addresses replaced."""
+    if not names or RESOURCE not in message:
+        return message
+    resource = dict(message[RESOURCE])
+    for field in ADDRESS_MAPS & resource.keys():
+        resource[field] = {names.get(addr, addr): _entry(entry, names) for addr, entry in resource[field].items()}
+    resource[RECORDS] = {key: _entry(entry, names) for key, entry in resource.get(RECORDS, {}).items()}
+    return {**message, RESOURCE: resource}
+
+
+def _entry(entry: Any, names: Mapping[str, str]) -> Any:
+    if not isinstance(entry, Mapping):
+        return entry
+    return {field: names.get(value, value) if field in ADDRESS_FIELDS else value for field, value in entry.items()}
