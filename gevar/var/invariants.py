@@ -58,12 +58,12 @@ def _broken_records(resource: VarResource) -> Iterator[str]:
     """Every key has a block that is known, and every name a record for its current description."""
     for key, record in resource.records.items():
         known = resource.blocks.exact(record.block.logic_addr) is record.block
-        if record.key != key or known != record.block.placed:
-            yield f"{key} stands for a block that is not known"
-        if (key.format, key.dtype) != (record.desc.format, record.desc.dtype):
-            yield f"{key} has a description of another form"
+        if known != record.block.placed:
+            yield f"{VarKey(*key)} stands for a block that is not known"
+        if record.key != key:
+            yield f"{VarKey(*key)} has a description of another form"
     for name, desc in resource.cur_descs.items():
-        if VarKey(name, desc.format, desc.dtype) not in resource.records and not resource.is_restored:
+        if (name, desc.format, desc.dtype) not in resource.records and not resource.is_restored:
             yield f"the current description of {name!r} has no record"
 
 

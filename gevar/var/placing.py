@@ -7,7 +7,7 @@ from typing import Final
 class Placing(Enum):
     """How a key came to its block, or a block to its place. The values are words for people.
 
-    A block is `ASSIGNED`, `RESTORED`, `NAMED` or `STORED`; a key can be any.
+    A block is `ASSIGNED`, `MOVED`, `RESTORED`, `NAMED` or `STORED`; a key can be any.
     """
 
     ASSIGNED = "assigned"

@@ -129,14 +129,13 @@ def read_extension(snapshot: VarSnapshot, extension: "VarManagerExtension") -> N
 
 def _read_references(snapshot: VarSnapshot, extension: "VarManagerExtension") -> None:
     """Give the records of references a node that says what they refer to."""
-    places = {record.key: place for place, record in enumerate(snapshot.records)}
+    records = {record.key: record for record in snapshot.records}
     for number, one in enumerate(extension.reference):
         key = VarKey(one.name, one.format, DataType.from_number(one.dtype))
-        if key not in places:
+        if key not in records:
             raise refused(entry("gevar.reference", number), f"{key} is not there")
         attrs = MappingProxyType({REF_VAR_SRC_VAR_NAME: one.src_var_name})
-        place = places[key]
-        snapshot.records[place] = replace(snapshot.records[place], op=VarOp(one.name, VARIABLE, attrs=attrs))
+        records[key].op = VarOp(one.name, VARIABLE, attrs=attrs)
 
 
 def _read_blocks(snapshot: VarSnapshot, extension: "VarManagerExtension") -> None:

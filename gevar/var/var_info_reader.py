@@ -20,7 +20,7 @@ from gevar.var.info_fields import at_most, entry, read_desc, read_mem_type, refu
 from gevar.var.mem_resource import POOL_MEM_TYPES, MemFigures
 from gevar.var.memory_config import MemoryConfig
 from gevar.var.session_state import SessionVersion
-from gevar.var.var_block import ExternMemory, VarBlock, VarRecord
+from gevar.var.var_block import ExternMemory, NamedBlock, PlaceHolderBlock, SharingRecord, VarBlock
 from gevar.var.var_info_extension import maker_names, read_extension
 from gevar.var.var_key import VarKey
 from gevar.var.var_snapshot import UnknownFields, VarHeader, VarSnapshot
@@ -182,8 +182,8 @@ def _read_blocks(
         if mem_type in POOL_MEM_TYPES:
             continue
         name = names[addr] if addr in names else makers(logic_addr, desc)
-        key = VarKey(name, desc.format, desc.dtype)
-        snapshot.blocks.append(VarBlock(logic_addr, desc, mem_type, key, is_place_holder=record.dev_addr != 0))
+        make = PlaceHolderBlock if record.dev_addr else VarBlock
+        snapshot.blocks.append(make(name, desc, logic_addr, mem_type))
         if record.dev_addr:
             snapshot.extern_memory[logic_addr] = ExternMemory(DevAddr(record.dev_addr), desc.size, live=False)
 
@@ -212,7 +212,11 @@ def _read_records(snapshot: VarSnapshot, entries: Mapping[VarKey, _Entry], mem_t
             continue
         else:
             block = blocks[one.logic_addr]
-        snapshot.records.append(VarRecord(one.key, one.desc, block, one.offset, None))
+        if block.key == one.key and block.desc == one.desc:
+            block.offset = one.offset
+            snapshot.records.append(block)
+        else:
+            snapshot.records.append(SharingRecord(one.key.name, one.desc, block, one.offset))
 
 
 def _named_blocks(entries: Iterator[_Entry]) -> dict[tuple[str, LogicAddr, MemType], VarBlock]:
@@ -221,5 +225,5 @@ def _named_blocks(entries: Iterator[_Entry]) -> dict[tuple[str, LogicAddr, MemTy
     for one in entries:
         place = one.key.name, one.logic_addr, one.mem_type
         if place not in blocks or one.desc.size > blocks[place].size_bytes:
-            blocks[place] = VarBlock(one.logic_addr, one.desc, one.mem_type, one.key, placed=False)
+            blocks[place] = NamedBlock(one.key.name, one.desc, one.logic_addr, one.mem_type)
     return blocks

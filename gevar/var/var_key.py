@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from gevar.types import DataType
 
+KeyTuple = tuple[str, int, DataType]
+"""Name, format and data type: what a `VarKey` is equal to, for tables that are asked often."""
+
 
 class VarKey(NamedTuple):
     """Key of one stored form of a variable; the shape is not part of it.

@@ -14,7 +14,7 @@ from gevar.errors import AddressError
 from gevar.status import PARAM_INVALID
 from gevar.types import MemType
 from gevar.var.info_fields import entry, refused
-from gevar.var.var_block import VarBlock, VarRecord
+from gevar.var.var_block import SharingRecord, VarBlock, VarRecord
 from gevar.var.var_resource import VarResource
 from gevar.var.var_snapshot import VarSnapshot
 
@@ -100,7 +100,9 @@ def merge(tables: VarResource, incoming: VarResource) -> None:
     for key, record in incoming.records.items():
         if key not in tables.records:
             block = tables.blocks.exact(record.block.logic_addr) or record.block
-            tables.records[key] = VarRecord(key, record.desc, block, record.offset, record.op, record.placing)
+            if block is not record.block:
+                record = SharingRecord(record.name, record.desc, block, record.offset, record.op, record.placing)
+            tables.records[key] = record
     tables.cur_descs.update(incoming.cur_descs)
     tables.batch_names.update(incoming.batch_names)
     mine, theirs = tables.graphs, incoming.graphs

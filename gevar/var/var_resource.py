@@ -66,12 +66,13 @@ class VarResource(VarTables):
         block, placing = self._block_to_share(request)
         if block is not None:
             self._revive(request, block, INTERNAL_ERROR)
-            return self._point(request, block, _offset(block, config), placing)
+            return self._point(request, block, _offset(block.mem_type, block.logic_addr, config), placing)
         extern = extern_memory_of(request, INTERNAL_ERROR)
         placement = _place(request, mem, config)
-        block = self._add_block(request, placement.logic_addr, extern, Placing.ASSIGNED, status=INTERNAL_ERROR)
+        addr, offset = placement.logic_addr, placement.offset
+        block = self._add_block(request, addr, offset, extern, placing, status=INTERNAL_ERROR)
         mem.take(placement, is_place_holder=block.is_place_holder)
-        return self._point(request, block, placement.offset, placing)
+        return self._own(request, block)
 
     def _block_to_share(self, request: VarRequest) -> tuple[VarBlock | None, Placing]:
         """The block that a variable gets without new space, None where it needs a new one; and how it comes to it."""
@@ -122,15 +123,16 @@ class VarResource(VarTables):
         is_hbm = request.mem_type == MemType.RT_MEMORY_HBM
         addr = LogicAddr(offset + config.var_mem_logic_base if is_hbm else offset)
         block, placing = self._compiled_block(request, addr)
-        if block is None:
-            extern = extern_memory_of(request, PARAM_INVALID)
-            if request.mem_type in POOL_MEM_TYPES:
-                block = self.pool_blocks[addr] = self._name_addr(request, addr, placing)
-                if extern is not None:
-                    self.extern_memory[addr] = extern
-            else:
-                block = self._add_block(request, addr, extern, placing, status=PARAM_INVALID)
-        return self._point(request, block, offset, placing)
+        if block is not None:
+            return self._point(request, block, offset, placing)
+        extern = extern_memory_of(request, PARAM_INVALID)
+        if request.mem_type in POOL_MEM_TYPES:
+            block = self.pool_blocks[addr] = self._name_addr(request, addr, offset, placing)
+            if extern is not None:
+                self.extern_memory[addr] = extern
+        else:
+            block = self._add_block(request, addr, offset, extern, placing, status=PARAM_INVALID)
+        return self._own(request, block)
 
     def _compiled_block(self, request: VarRequest, logic_addr: LogicAddr) -> tuple[VarBlock | None, Placing]:
         """The block at an address that a restored variable shares, since its model was compiled so; and why.
@@ -181,7 +183,7 @@ class VarResource(VarTables):
             raise VariableError(str(key), reason, status=PARAM_INVALID)
         block = self._named_block(key, desc.size) or current.block
         self._revive(request, block, PARAM_INVALID)
-        return self._point(request, block, _offset(block, config), Placing.REUSED)
+        return self._point(request, block, _offset(block.mem_type, block.logic_addr, config), Placing.REUSED)
 
     def _revive(self, request: VarRequest, block: VarBlock, status: int) -> None:
         """Take the caller's memory from a place holder's node, where that of its block is of another process."""
@@ -201,14 +203,14 @@ class VarResource(VarTables):
         if request.key in self.records:
             self.cur_descs[request.key.name] = request.desc
             return
-        block = self.blocks.exact(logic_addr)
+        block, offset = self.blocks.exact(logic_addr), _offset(request.mem_type, logic_addr, config)
         if block is None:
-            block = self._name_addr(request, logic_addr, Placing.NAMED)
-        elif block.mem_type != request.mem_type:
-            raise _type_change(VarRecord(block.key, block.desc, block, 0, None), request.mem_type)
-        else:
-            self._index_weight(request, block)
-        self._point(request, block, _offset(block, config), Placing.NAMED)
+            self._own(request, self._name_addr(request, logic_addr, offset, Placing.NAMED))
+            return
+        if block.mem_type != request.mem_type:
+            raise _type_change(block, request.mem_type)
+        self._index_weight(request, block)
+        self._point(request, block, offset, Placing.NAMED)
 
 
 def _place(request: VarRequest, mem: MemResource, config: MemoryConfig) -> Placement:
@@ -220,11 +222,11 @@ def _place(request: VarRequest, mem: MemResource, config: MemoryConfig) -> Place
         raise VariableError(str(request.key), reason, status=INTERNAL_ERROR) from error
 
 
-def _offset(block: VarBlock, config: MemoryConfig) -> int:
-    """What GE keeps as the offset of a key that is pointed at a block by its logical address."""
-    if block.mem_type != MemType.RT_MEMORY_HBM:
+def _offset(mem_type: MemType, logic_addr: LogicAddr, config: MemoryConfig) -> int:
+    """What GE keeps as the offset of a key that is pointed at a logical address."""
+    if mem_type != MemType.RT_MEMORY_HBM:
         return 0
-    return (block.logic_addr - config.var_mem_logic_base) & UINT64_MAX
+    return (logic_addr - config.var_mem_logic_base) & UINT64_MAX
 
 
 def _type_change(record: VarRecord, mem_type: MemType) -> VariableError:

@@ -40,7 +40,7 @@ class VarRow:
     placing : Placing
         How this form came to its block.
     space : Placing
-        How the block came to its place: ASSIGNED, RESTORED, NAMED or STORED.
+        How the block came to its place: ASSIGNED, MOVED, RESTORED, NAMED or STORED.
     owner : VarKey
         Key the block was made for.
     is_current : bool
@@ -145,7 +145,7 @@ def explain_record(record: VarRecord, others: Iterable[VarRecord]) -> str:
     """Say in one line how a record came to its block, and in more who made it and who else stands for it."""
     block = record.block
     lines = [f"{record.key}: {record.desc.size} B at {block.logic_addr} in {block.mem_type.name}: {_reason(record)}"]
-    if record.placing is not block.placing and record.placing is not Placing.MOVED:
+    if record is not block:
         lines.append(f"its block was made for {block.key} ({block.size_bytes} B, {block.placing.value})")
     lines += [f"{other.key} stands for the same block: {other.placing.value}" for other in others]
     return "\n".join(lines)

@@ -8,7 +8,7 @@ Source: GE source, base/graph/manager/graph_var_manager.h, VarResource.
 
 import difflib
 from itertools import islice
-from typing import Final, cast
+from typing import Final
 
 from gevar.errors import VariableError
 from gevar.status import FAILED, PARAM_INVALID
@@ -18,8 +18,8 @@ from gevar.var.const_place_holder import read_place_holder
 from gevar.var.graph_tables import GraphTables
 from gevar.var.logic_space import LogicSpace
 from gevar.var.placing import Placing
-from gevar.var.var_block import ExternMemory, VarBlock, VarRecord
-from gevar.var.var_key import VarKey
+from gevar.var.var_block import ExternMemory, NamedBlock, PlaceHolderBlock, SharingRecord, VarBlock, VarRecord
+from gevar.var.var_key import KeyTuple, VarKey
 from gevar.var.var_op import CONSTPLACEHOLDER, VarOp
 from gevar.var.var_request import VarRequest
 from gevar.var.weight_index import ConstantIndex, FileConstantIndex
@@ -62,7 +62,7 @@ class VarTables:
     """
 
     def __init__(self) -> None:
-        self.records: dict[VarKey, VarRecord] = {}
+        self.records: dict[KeyTuple, VarRecord] = {}
         self.cur_descs: dict[str, TensorDesc] = {}
         self.blocks = AddressIndex()
         self.extern_memory: dict[LogicAddr, ExternMemory] = {}
@@ -85,8 +85,7 @@ class VarTables:
 
     def find_record(self, name: str, desc: TensorDesc) -> VarRecord | None:
         """Return what a name and a description stand for; None where they were never registered."""
-        key = (self.batch_names.get(name, name), desc.format, desc.dtype)  # equal to the key, and made faster
-        return self.records.get(cast("VarKey", key))
+        return self.records.get((self.batch_names.get(name, name), desc.format, desc.dtype))
 
     def cur_desc(self, name: str) -> TensorDesc | None:
         """Return the current description of a name; None where it has none."""
@@ -95,7 +94,7 @@ class VarTables:
     def find_current(self, key_name: str) -> VarRecord | None:
         """Return what a batch key name stands for with its current description."""
         desc = self.cur_descs.get(key_name)
-        return None if desc is None else self.records.get(VarKey(key_name, desc.format, desc.dtype))
+        return None if desc is None else self.records.get((key_name, desc.format, desc.dtype))
 
     def starts_at(self, logic_addr: int) -> VarBlock | None:
         """Return the block of the variable that was assigned or restored at an address."""
@@ -130,26 +129,34 @@ class VarTables:
             reason = f"its current form {old} cannot become this one, which is there already; keep its format"
             raise VariableError(str(new), reason, status=PARAM_INVALID)
         renewed = record.desc.replace(format=desc_format, origin_format=origin_format)
-        self.records[new] = VarRecord(new, renewed, record.block, record.offset, record.op, record.placing)
+        self.records[new] = SharingRecord(key_name, renewed, record.block, record.offset, record.op, record.placing)
         self.cur_descs[key_name] = cur_desc.replace(format=desc_format, origin_format=origin_format)
         if new != old:
             del self.records[old]
         return old, new
 
     def _add_block(
-        self, request: VarRequest, logic_addr: LogicAddr, extern: ExternMemory | None, placing: Placing, *, status: int
+        self,
+        request: VarRequest,
+        logic_addr: LogicAddr,
+        offset: int,
+        extern: ExternMemory | None,
+        placing: Placing,
+        *,
+        status: int,
     ) -> VarBlock:
         """Make the block of a variable at an address, and all that is known by its address or weight."""
-        is_place_holder = extern is not None
-        block = VarBlock(logic_addr, request.desc, request.mem_type, request.key, is_place_holder, placing=placing)
+        make, desc = VarBlock if extern is None else PlaceHolderBlock, request.desc
+        block = make(request.key.name, desc, logic_addr, request.mem_type, offset, request.op, placing)
         self.blocks.refuse_overlap(block, status=status)
         self.place_block(block, extern)
         self._index_weight(request, block)
         return block
 
-    def _name_addr(self, request: VarRequest, logic_addr: LogicAddr, placing: Placing) -> VarBlock:
+    def _name_addr(self, request: VarRequest, logic_addr: LogicAddr, offset: int, placing: Placing) -> VarBlock:
         """Make a block that names an address: nothing lies there as far as the manager knows."""
-        block = VarBlock(logic_addr, request.desc, request.mem_type, request.key, placed=False, placing=placing)
+        name, desc = request.key.name, request.desc
+        block = NamedBlock(name, desc, logic_addr, request.mem_type, offset, request.op, placing)
         self._index_weight(request, block)
         return block
 
@@ -170,12 +177,18 @@ class VarTables:
         if request.file_slice is not None:
             self.file_constants.add(request.file_slice, block)
 
+    def _own(self, request: VarRequest, block: VarBlock) -> VarBlock:
+        """Make a key stand for the block that was made for it, and its description the current one of its name."""
+        self.records[request.key] = block
+        self.cur_descs[request.key.name] = request.desc
+        return block
+
     def _point(self, request: VarRequest, block: VarBlock, offset: int, placing: Placing) -> VarRecord:
-        """Make a key stand for a block, and its description the current one of its name."""
+        """Make a key stand for a block that is there, and its description the current one of its name."""
         key, desc = request.key, request.desc
         record, cur_desc = self.records.get(key), self.cur_descs.get(key.name)
         if record is None or record.block is not block:
-            record = self.records[key] = VarRecord(key, desc, block, offset, request.op, placing)
+            record = self.records[key] = SharingRecord(key.name, desc, block, offset, request.op, placing)
             self.cur_descs[key.name] = desc
         elif cur_desc is None or not cur_desc.same_description(desc):
             self.cur_descs[key.name] = desc

@@ -36,8 +36,8 @@ class VarUndo:
         placed: list[VarBlock] = []
         for request, record, desc in reversed(self._before):
             now = self._tables.records.get(request.key)
-            if now is not None and now is not record and now.block.key is request.key:
-                self._forget(request, now.block, placed)
+            if isinstance(now, VarBlock) and now is not record:
+                self._forget(request, now, placed)
             _put_back(self._tables.records, request.key, record)
             _put_back(self._tables.cur_descs, request.key.name, desc)
         self._tables.blocks.remove_all(placed)

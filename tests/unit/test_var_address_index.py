@@ -3,15 +3,14 @@
 import pytest
 
 from gevar.errors import AddressError
-from gevar.types import DataType, LogicAddr, MemType
-from gevar.var import VarKey
+from gevar.types import LogicAddr, MemType
 from gevar.var.address_index import AddressIndex
 from gevar.var.var_block import VarBlock
 from tests.helpers.var_memory import make_desc
 
 
 def _block(addr: int, size: int, name: str = "v") -> VarBlock:
-    return VarBlock(LogicAddr(addr), make_desc(size), MemType.RT_MEMORY_HBM, VarKey(name, 2, DataType.DT_INT8))
+    return VarBlock(name, make_desc(size), LogicAddr(addr), MemType.RT_MEMORY_HBM)
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 
 from gevar.errors import AddressError
 from gevar.types import DataType, DevAddr, LogicAddr, MemType
-from gevar.var import VarKey, VarOp
+from gevar.var import VarOp
 from gevar.var.const_place_holder import place_holder_addr, read_place_holder
-from gevar.var.var_block import ExternMemory, VarBlock
+from gevar.var.var_block import ExternMemory, PlaceHolderBlock
 from gevar.var.var_op import AttrValue
 from tests.helpers.var_memory import make_desc
 
@@ -63,8 +63,7 @@ def test_refusals_name_op_and_numbers(changes: dict[str, AttrValue], message: st
 
 
 def test_addresses_inside_the_memory() -> None:
-    key = VarKey("p", 2, DataType.DT_INT8)
-    block = VarBlock(LogicAddr(4096), make_desc(64), MemType.RT_MEMORY_HBM, key, is_place_holder=True)
+    block = PlaceHolderBlock("p", make_desc(64), LogicAddr(4096), MemType.RT_MEMORY_HBM)
     memory = ExternMemory(DevAddr(20000), 48)
     assert place_holder_addr(block, memory, 4096) == 20000
     assert place_holder_addr(block, memory, 4096 + 47) == 20047

@@ -4,7 +4,6 @@ import pytest
 
 from gevar.errors import FormatError
 from gevar.types import DataType, Format, LogicAddr, MemType, TensorDesc
-from gevar.var import VarKey
 from gevar.var.initial_value import initial_data
 from gevar.var.var_block import VarBlock
 from tests.helpers.var_memory import make_desc, with_init
@@ -13,7 +12,7 @@ DESC = make_desc(4)
 
 
 def _block(desc: TensorDesc) -> VarBlock:
-    return VarBlock(LogicAddr(0), desc, MemType.RT_MEMORY_HBM, VarKey("v", desc.format, desc.dtype))
+    return VarBlock("v", desc, LogicAddr(0), MemType.RT_MEMORY_HBM)
 
 
 def test_no_value_is_none() -> None:

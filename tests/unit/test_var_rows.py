@@ -92,7 +92,7 @@ def test_moved_because_it_grew(vm: VarManager) -> None:
     vm.assign_var_mem("a", None, ND)
     addr = vm.assign_var_mem("a", None, ND.replace(size=5000))
     row = _row(vm, "a")
-    assert (row.logic_addr, row.placing, row.space) == (addr, Placing.MOVED, Placing.ASSIGNED)
+    assert (row.logic_addr, row.placing, row.space) == (addr, Placing.MOVED, Placing.MOVED)
     reason = "moved to new space of 5000 B, because it grew beyond the block it had"
     assert vm.explain("a") == f"a_2_2: 5000 B at {addr} in RT_MEMORY_HBM: {reason}"
     assert vm.savings().total_bytes == 0

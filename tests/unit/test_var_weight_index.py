@@ -3,7 +3,7 @@
 import pytest
 
 from gevar.types import DataType, LogicAddr, MemType
-from gevar.var import VarKey, VarOp
+from gevar.var import VarOp
 from gevar.var.var_block import VarBlock
 from gevar.var.weight_index import ConstantIndex, ConstantProbe, FileConstantIndex, SharedBlocks, bytes_equal
 from tests.helpers.var_memory import constant, make_desc
@@ -12,7 +12,7 @@ HBM = MemType.RT_MEMORY_HBM
 
 
 def _block(addr: int, size: int, mem_type: MemType = HBM) -> VarBlock:
-    return VarBlock(LogicAddr(addr), make_desc(size), mem_type, VarKey(f"v{addr}", 2, DataType.DT_INT8))
+    return VarBlock(f"v{addr}", make_desc(size), LogicAddr(addr), mem_type)
 
 
 def _probe(index: ConstantIndex, value: bytes, dtype: DataType = DataType.DT_INT8) -> ConstantProbe:
