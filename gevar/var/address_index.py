@@ -15,6 +15,11 @@ from gevar.var.var_block import VarBlock
 class AddressIndex:
     """Blocks by logical address.
 
+    Attributes
+    ----------
+    end : int
+        First logical address after the data of the last block; 0 while there is none.
+
     Thread safety: one writer at a time, under the manager's lock; `exact` and `find` may run beside it. What they find
     is right; a block that is being added may be missed, so a reader that finds nothing asks again under the lock.
     """
@@ -22,6 +27,7 @@ class AddressIndex:
     def __init__(self) -> None:
         self._blocks: dict[int, VarBlock] = {}
         self._starts: list[int] = []
+        self.end = 0
 
     def __len__(self) -> int:
         return len(self._blocks)
@@ -38,8 +44,8 @@ class AddressIndex:
         AddressError
             Its data would overlap that of another block (with the `status` given).
         """
-        last = self._blocks[self._starts[-1]] if self._starts else None
-        if last is None or last.logic_addr < block.logic_addr >= last.end:
+        last_start = self._starts[-1] if self._starts else -1
+        if last_start < block.logic_addr >= self.end:
             return
         other = self.overlapping(block.logic_addr, block.size_bytes)
         if other is not None:
@@ -51,6 +57,20 @@ class AddressIndex:
         """Add a block that overlaps no other."""
         self._blocks[block.logic_addr] = block
         insort(self._starts, block.logic_addr)
+        self.end = max(self.end, block.end)
+
+    def extend(self, addrs: list[LogicAddr], blocks: list[VarBlock]) -> None:
+        """Add blocks, at least one, by their addresses; they rise, and lie behind all that are there."""
+        self._blocks.update(zip(addrs, blocks, strict=True))
+        self._starts += addrs
+        self.end = blocks[-1].end
+
+    def append(self, block: VarBlock) -> None:
+        """Add a block that lies behind all that are there."""
+        addr = block.logic_addr
+        self._blocks[addr] = block
+        self._starts.append(addr)
+        self.end = addr + block.desc.size
 
     def remove_all(self, blocks: Collection[VarBlock]) -> None:
         """Take blocks out again."""
@@ -58,6 +78,7 @@ class AddressIndex:
         self._starts = [start for start in self._starts if start not in gone]
         for start in gone:
             del self._blocks[start]
+        self.end = self._blocks[self._starts[-1]].end if self._starts else 0
 
     def exact(self, logic_addr: int) -> VarBlock | None:
         """Return the block that starts at an address."""

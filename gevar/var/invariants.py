@@ -19,13 +19,12 @@ def broken_invariants(
     yield from _broken_blocks(resource)
     yield from _broken_records(resource)
     for mem in mem_resources.values():
-        figures = mem.figures
-        if not 0 <= figures.const_place_holder_mem_size <= figures.var_mem_size:
-            yield f"place holders take {figures.const_place_holder_mem_size} B of {figures.var_mem_size} B assigned"
+        if not 0 <= mem.const_place_holder_mem_size <= mem.var_mem_size:
+            yield f"place holders take {mem.const_place_holder_mem_size} B of {mem.var_mem_size} B assigned"
     hbm = mem_resources.get(MemType.RT_MEMORY_HBM)
     hbm_bytes = sum(var_block_bytes(block.size_bytes) for block in _hbm_blocks(resource))
-    if hbm is not None and hbm.figures.var_mem_size > hbm_bytes and not resource.is_restored:
-        yield f"{hbm.figures.var_mem_size} B are assigned and blocks take {hbm_bytes} B"
+    if hbm is not None and hbm.var_mem_size > hbm_bytes and not resource.is_restored:
+        yield f"{hbm.var_mem_size} B are assigned and blocks take {hbm_bytes} B"
     yield from _broken_device_records(resource, records, malloc_bytes)
 
 

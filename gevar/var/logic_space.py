@@ -8,6 +8,11 @@ from gevar.align import align_up
 class LogicSpace:
     """Set of taken logical addresses.
 
+    Attributes
+    ----------
+    end : int
+        First address after every taken range; 0 while none is taken.
+
     Touching and overlapping ranges become one, so a session in which nothing was restored has one interval.
 
     Examples
@@ -21,6 +26,7 @@ class LogicSpace:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
+        self.end = 0
 
     def copy(self) -> "LogicSpace":
         """Return a set of the same addresses."""
@@ -30,12 +36,12 @@ class LogicSpace:
 
     def assign(self, other: "LogicSpace") -> None:
         """Take the addresses of another set in place of the own ones."""
-        self._starts, self._ends = list(other._starts), list(other._ends)
+        self._starts, self._ends, self.end = list(other._starts), list(other._ends), other.end
 
     def take(self, start: int, end: int) -> None:
         """Mark the addresses from `start` up to, not including, `end` as taken."""
         if self._ends and self._ends[-1] == start <= end:  # goes on where the last one ends, as assigned blocks do
-            self._ends[-1] = end
+            self._ends[-1] = self.end = end
             return
         first = bisect_left(self._ends, start)
         last = bisect_right(self._starts, end)
@@ -43,6 +49,7 @@ class LogicSpace:
             start, end = min(start, self._starts[first]), max(end, self._ends[last - 1])
         self._starts[first:last] = [start]
         self._ends[first:last] = [end]
+        self.end = self._ends[-1]
 
     def holds(self, start: int, end: int) -> bool:
         """Tell whether every address of a range is taken."""

@@ -6,7 +6,7 @@ Source: GE source, base/graph/manager/graph_var_manager.cc, MemResource and HbmM
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gevar.align import INT64_MAX, SESSION_MEM_ALIGN_BYTES, var_block_bytes
 from gevar.errors import SizeOverflowError
@@ -36,8 +36,7 @@ class Placement:
     block_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class MemFigures:
+class MemFigures(NamedTuple):
     """What one kind of memory has assigned.
 
     Attributes
@@ -75,14 +74,25 @@ class MemResource(ABC):
 
     Attributes
     ----------
-    figures : MemFigures
-        What is assigned, as one value that is replaced as a whole.
+    var_mem_size, const_place_holder_mem_size, next_offset : int
+        What is assigned, as in `MemFigures`.
 
     Thread safety: none of its own; used under the manager's lock.
     """
 
     def __init__(self) -> None:
-        self.figures = MemFigures()
+        self.var_mem_size = 0
+        self.const_place_holder_mem_size = 0
+        self.next_offset = 0
+
+    @property
+    def figures(self) -> MemFigures:
+        """What is assigned, as one value."""
+        return MemFigures(self.var_mem_size, self.const_place_holder_mem_size, self.next_offset)
+
+    @figures.setter
+    def figures(self, figures: MemFigures) -> None:
+        self.var_mem_size, self.const_place_holder_mem_size, self.next_offset = figures
 
     @abstractmethod
     def place(self, size_bytes: int, config: MemoryConfig) -> Placement:
@@ -90,12 +100,10 @@ class MemResource(ABC):
 
     def take(self, placement: Placement, *, is_place_holder: bool) -> None:
         """Count a place that `place` has just found as assigned."""
-        before, block_bytes = self.figures, placement.block_bytes
-        self.figures = MemFigures(
-            before.var_mem_size + block_bytes,
-            before.const_place_holder_mem_size + (block_bytes if is_place_holder else 0),
-            self._next_offset(placement),
-        )
+        self.var_mem_size += placement.block_bytes
+        if is_place_holder:
+            self.const_place_holder_mem_size += placement.block_bytes
+        self.next_offset = self._next_offset(placement)
 
     def _next_offset(self, placement: Placement) -> int:  # noqa: ARG002
         return 0
@@ -130,7 +138,7 @@ class HbmMemResource(MemResource):
             INTERNAL_ERROR).
         """
         block_bytes, base = var_block_bytes(size_bytes), config.var_mem_logic_base
-        start = base + self.figures.next_offset
+        start = base + self.next_offset
         addr = self._space.first_free(start, block_bytes, base=base, align_bytes=SESSION_MEM_ALIGN_BYTES)
         offset = addr - base
         if offset + size_bytes > config.var_mem_max_size:

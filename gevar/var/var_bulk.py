@@ -1,6 +1,6 @@
 """Many variables in one call: each call takes the lock once, and registers all of its variables or none."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -9,19 +9,20 @@ from gevar.align import UINT64_MAX
 from gevar.status import PARAM_INVALID
 from gevar.types import DeviceId, LogicAddr, MemType, TensorDesc
 from gevar.var.mem_resource import POOL_MEM_TYPES
+from gevar.var.new_variables import WEIGHT_OP_TYPES, VarItem, assign_new_run
 from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.var_block import VarBlock, VarRecord
-from gevar.var.var_op import VarOp
 from gevar.var.var_request import VarRequest
 from gevar.var.var_resource import VarResource
 from gevar.var.var_serial import VarSerial
 from gevar.var.var_undo import VarUndo
 
-VarItem = tuple[str, VarOp | None, TensorDesc]
-"""Name, node and description of a variable, as `VarManager.assign_var_mem` takes them."""
-
 AddrArray = npt.NDArray[np.uint64]
 """Addresses."""
+
+_Register = Callable[[VarResource, VarRequest], VarRecord]
+_Run = tuple[list[VarBlock], list[LogicAddr]]
+_RegisterRun = Callable[[VarResource, Iterator[VarItem]], _Run]
 
 
 class VarBulk(VarSerial):
@@ -52,11 +53,14 @@ class VarBulk(VarSerial):
         """
 
         def assign(resource: VarResource, request: VarRequest) -> VarRecord:
-            mem = self._mem_resources.get(memory_type) or self._build_mem_resource(memory_type, resource)
-            self._mem_resources[memory_type] = mem
-            return resource.assign(request, mem, self._config)
+            return resource.assign(request, self._mem_resource(memory_type, resource), self._config)
 
-        return self._register_many(items, memory_type, assign)
+        def assign_run(resource: VarResource, items: Iterator[VarItem]) -> _Run:
+            if memory_type != MemType.RT_MEMORY_HBM:
+                return _no_run(resource, items)
+            return assign_new_run(resource, items, self._mem_resource(memory_type, resource), self._config)
+
+        return self._register_many(items, memory_type, assign, assign_run)
 
     def restore_many(self, items: Iterable[VarItem], memory_type: MemType = MemType.RT_MEMORY_HBM) -> AddrArray:
         """Do `restore_var_mem` for each item in turn, all or none; arguments and result as `assign_many`.
@@ -68,31 +72,33 @@ class VarBulk(VarSerial):
 
         After failure: everything is as it was.
         """
-        return self._register_many(
-            items, memory_type, lambda resource, request: resource.restore(request, self._config)
-        )
+
+        def restore(resource: VarResource, request: VarRequest) -> VarRecord:
+            return resource.restore(request, self._config)
+
+        return self._register_many(items, memory_type, restore, _no_run)
 
     def _register_many(
-        self,
-        items: Iterable[VarItem],
-        memory_type: MemType,
-        register: Callable[[VarResource, VarRequest], VarRecord],
+        self, items: Iterable[VarItem], memory_type: MemType, register: _Register, register_run: _RegisterRun
     ) -> AddrArray:
-        resource, items = self._require(PARAM_INVALID), list(items)
-        requests: list[VarRequest] = []
-        try:
-            for name, op, desc in items:
-                requests.append(resource.request(name, op, desc, memory_type))
-        except ValueError as error:
-            _name_item(error, len(requests), items)
-            raise
+        """Register all items or none: a run of them, the one at which the run ended, and so on."""
+        items = list(items)
+        requests = self._weight_requests(items, memory_type)
         addrs: list[LogicAddr] = []
         with self._lock:
             resource = self._require(PARAM_INVALID)
             undo, mems = VarUndo(resource), dict(self._mem_resources)
-            figures = [(mem, mem.figures) for mem in mems.values()]
+            rest, figures = iter(items), [(mem, mem.figures) for mem in mems.values()]
             try:
-                for request in map(resource.completed, requests):
+                while len(addrs) < len(items):
+                    blocks, run_addrs = register_run(resource, rest)
+                    undo.note_new(blocks)
+                    addrs += run_addrs
+                    at = len(addrs)
+                    if at == len(items):
+                        break
+                    known = requests.get(at)
+                    request = resource.completed(known) if known else resource.request(*items[at], memory_type)
                     undo.note(request)
                     addrs.append(register(resource, request).block.logic_addr)
             except BaseException as error:
@@ -103,6 +109,19 @@ class VarBulk(VarSerial):
                 _name_item(error, len(addrs), items)
                 raise
         return np.array(addrs, np.uint64)
+
+    def _weight_requests(self, items: Sequence[VarItem], memory_type: MemType) -> dict[int, VarRequest]:
+        """Read the weights of those items that may share by them, without the lock."""
+        resource = self._require(PARAM_INVALID)
+        requests: dict[int, VarRequest] = {}
+        for at, (name, op, desc) in enumerate(items):
+            if op is not None and op.op_type in WEIGHT_OP_TYPES:
+                try:
+                    requests[at] = resource.request(name, op, desc, memory_type)
+                except ValueError as error:
+                    _name_item(error, at, items)
+                    raise
+        return requests
 
     def get_var_addr_many(self, names: Sequence[str], descs: Sequence[TensorDesc]) -> AddrArray:
         """Return the logical address of each name in the form of its description, as `get_var_addr` does.
@@ -186,6 +205,12 @@ class VarBulk(VarSerial):
         return None if block.is_place_holder or block.mem_type in POOL_MEM_TYPES else block
 
 
-def _name_item(error: BaseException, number: int, items: list[VarItem]) -> None:
+def _no_run(_resource: VarResource, items: Iterator[VarItem]) -> _Run:
+    """End at the first item."""
+    next(items, None)
+    return [], []
+
+
+def _name_item(error: BaseException, number: int, items: Sequence[VarItem]) -> None:
     """Say in a note which item an error is about."""
     error.add_note(f"it was variable {items[number][0]!r}, item {number} of {len(items)}; none of them is registered")

@@ -1,14 +1,19 @@
 """Names, descriptions and logical addresses of variables."""
 
+from typing import Final
+
 from gevar.align import UINT64_MAX
 from gevar.errors import VariableError
 from gevar.status import FAILED, INTERNAL_ERROR, PARAM_INVALID
 from gevar.types import LogicAddr, MemType, TensorDesc
 from gevar.var.mem_resource import MemResource, build_mem_resource
+from gevar.var.new_variables import WEIGHT_OP_TYPES, assign_new
 from gevar.var.session_state import SessionState
 from gevar.var.var_block import VarRecord
 from gevar.var.var_op import VarOp
 from gevar.var.var_resource import VarResource
+
+_HBM: Final = MemType.RT_MEMORY_HBM
 
 
 class VarRegistry(SessionState):
@@ -60,15 +65,26 @@ class VarRegistry(SessionState):
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::AssignVarMem.
         Differs: edges 2, 7, 8, 9, 10, 11, 12, 19 and 44 of docs/differences.md.
         """
-        request = self._require(PARAM_INVALID).request(name, op, desc, memory_type)
+        request = None
+        if op is not None and op.op_type in WEIGHT_OP_TYPES:
+            request = self._require(PARAM_INVALID).request(name, op, desc, memory_type)
         with self._lock:
             resource = self._require(PARAM_INVALID)
-            mem = self._mem_resources.get(memory_type) or self._build_mem_resource(memory_type, resource)
-            self._mem_resources[memory_type] = mem
+            mem = self._mem_resources.get(memory_type) or self._mem_resource(memory_type, resource)
+            if request is None and memory_type == _HBM:
+                block = assign_new(resource, name, op, desc, mem, self._config)
+                if block is not None:
+                    return block.logic_addr
+            request = request or resource.request(name, op, desc, memory_type)
             return resource.assign(request, mem, self._config).block.logic_addr
 
-    def _build_mem_resource(self, memory_type: MemType, resource: VarResource) -> MemResource:
-        return build_mem_resource(memory_type, resource.space, self._pool_memory)
+    def _mem_resource(self, memory_type: MemType, resource: VarResource) -> MemResource:
+        """The logical space of a kind of memory, made at the first variable for it."""
+        mem = self._mem_resources.get(memory_type)
+        if mem is None:
+            mem = build_mem_resource(memory_type, resource.space, self._pool_memory)
+            self._mem_resources[memory_type] = mem
+        return mem
 
     def _pool_memory(self, memory_type: MemType, size_bytes: int) -> int:
         """Memory of a pool; both pools are kept under HBM, as in GE."""
@@ -243,13 +259,14 @@ class VarRegistry(SessionState):
 
     def get_var_mem_size(self, memory_type: MemType = MemType.RT_MEMORY_HBM) -> int:
         """Return the bytes of logical space assigned to variables, guards included, place holders and restored not."""
-        mem = self._mem_resources.get(memory_type)
-        return 0 if mem is None else mem.figures.own_bytes
+        with self._lock:
+            mem = self._mem_resources.get(memory_type)
+            return 0 if mem is None else mem.figures.own_bytes
 
     def get_var_const_place_holder_mem_size(self, memory_type: MemType = MemType.RT_MEMORY_HBM) -> int:
         """Return the bytes of logical space assigned to place holders, guards included."""
         mem = self._mem_resources.get(memory_type)
-        return 0 if mem is None else mem.figures.const_place_holder_mem_size
+        return 0 if mem is None else mem.const_place_holder_mem_size
 
     def set_batch_variables_key_name(self, batch_var_name: str, key_name: str) -> None:
         """Keep a variable of a batch under another name from now on; without effect before `init`.

@@ -125,9 +125,8 @@ class VarSerial(VarData):
                 self.device_id, self.job_id, self._config = header.device_id, header.job_id, config
                 self._unknown_fields = snapshot.unknown
             for mem_type, figures in snapshot.mem_figures.items():
-                mem = self._mem_resources.get(mem_type) or self._build_mem_resource(mem_type, resource)
+                mem = self._mem_resource(mem_type, resource)
                 mem.figures = mem.figures.merged(figures)
-                self._mem_resources[mem_type] = mem
             self._resource = resource
 
 

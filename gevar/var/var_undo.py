@@ -24,17 +24,27 @@ class VarUndo:
         self._tables = tables
         self._space, self._owned_end = tables.space.copy(), tables.owned_end
         self._extern_memory = dict(tables.extern_memory)
-        self._before: list[tuple[VarRequest, VarRecord | None, TensorDesc | None]] = []
+        self._before: list[tuple[VarRequest, VarRecord | None, TensorDesc | None] | list[VarBlock]] = []
 
     def note(self, request: VarRequest) -> None:
         """Remember what a registration that comes now may replace."""
         tables, key = self._tables, request.key
         self._before.append((request, tables.records.get(key), tables.cur_descs.get(key.name)))
 
+    def note_new(self, blocks: list[VarBlock]) -> None:
+        """Remember variables that `assign_new_run` has placed."""
+        self._before.append(blocks)
+
     def take_back(self) -> None:
         """Make the tables what they were; the last registration noted may have failed and changed nothing."""
         placed: list[VarBlock] = []
-        for request, record, desc in reversed(self._before):
+        for step in reversed(self._before):
+            if isinstance(step, list):
+                for block in step:
+                    del self._tables.records[block.key], self._tables.cur_descs[block.name]
+                placed += step
+                continue
+            request, record, desc = step
             now = self._tables.records.get(request.key)
             if isinstance(now, VarBlock) and now is not record:
                 self._forget(request, now, placed)
