@@ -8,12 +8,24 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
+from acl_shim import Device
 from acl_shim.buffer import DeviceBuffer
 from acl_shim.codes import MemMallocPolicy, MemTypeFlag
 from acl_shim.errors import size_text
 from acl_shim.host_memory import HostBuffer
 from acl_shim.runtime import Runtime
-from gevar.errors import AclError, StateError
+from gevar.errors import AclError, OutOfMemoryError, StateError
+from gevar.memory.memory_allocator import MemoryAllocator
+from gevar.memory.memory_pools import MemoryPools
+from gevar.memory.memory_resource import checked_size
+from gevar.memory.memory_shortage import (
+    GIANT_PAGES,
+    MemoryReport,
+    MemoryShortageError,
+    advice_for,
+    largest_holders,
+    page_class_figures,
+)
 from gevar.types import DevAddr, DeviceId, MemType
 
 GE_MODULE_ID: Final = 45
@@ -98,6 +110,7 @@ class DeviceMemoryManager:
         self._frees = 0
         self._live_bytes = 0
         self._closed = False
+        self._pools: MemoryPools | None = None
 
     def malloc_memory(self, mem_type: MemType, purpose: str, size_bytes: int, device_id: DeviceId) -> DevAddr:
         """Allocate a block of device memory; see `MemoryManager.malloc_memory`.
@@ -106,8 +119,10 @@ class DeviceMemoryManager:
         ------
         ValueError
             The kind of memory is not on a device, or `size_bytes` is below 1.
-        OutOfMemoryError
-            The device has not enough memory of this kind. Nothing is left allocated.
+        SizeOverflowError
+            `size_bytes` leaves 63 bits.
+        MemoryShortageError
+            The device has not enough memory of this kind, what was cached went back. Nothing is left allocated.
         AclError
             The runtime refuses (107001: no such device). Nothing is left allocated.
         StateError
@@ -116,8 +131,9 @@ class DeviceMemoryManager:
         policy = _POLICIES.get(mem_type)
         if policy is None:
             raise ValueError(f"memory type {mem_type!r} is not device memory; use one of RT_MEMORY_HBM, _DDR, _P2P_HBM")
+        size = checked_size(size_bytes)
         self._check_open()
-        buffer = self._runtime.device(device_id).malloc(size_bytes, policy, module_id=self._module_id)
+        buffer = self._malloc(policy, size, device_id)
         block = MemoryBlock(device_id, DevAddr(buffer.addr), buffer.size_bytes, mem_type, purpose)
         with self._lock:
             if not self._closed:
@@ -127,6 +143,28 @@ class DeviceMemoryManager:
                 return block.dev_addr
         buffer.close()
         raise self._closed_error()
+
+    def _malloc(self, policy: int, size: int, device_id: DeviceId) -> DeviceBuffer:
+        """Allocate from the runtime; where memory is short, try again once what is cached went back."""
+        device = self._runtime.device(device_id)
+        try:
+            return device.malloc(size, policy, module_id=self._module_id)
+        except OutOfMemoryError as error:
+            if self._pools is None or not self._pools.free_cached_blocks(device_id):
+                raise MemoryShortageError(error, self._report(error, size, device)) from error
+        try:
+            return device.malloc(size, policy, module_id=self._module_id)
+        except OutOfMemoryError as error:
+            raise MemoryShortageError(error, self._report(error, size, device)) from error
+
+    def _report(self, error: OutOfMemoryError, size: int, device: Device) -> MemoryReport:
+        held = [(block.purpose, block.size_bytes) for block in self.blocks() if block.device_id == device.id]
+        classes, holders = page_class_figures(device), largest_holders(held)
+        plain = [pages for pages in classes if pages.name != GIANT_PAGES]
+        free = sum(pages.free_bytes for pages in plain)
+        largest = max((pages.largest_free_bytes for pages in plain), default=0)
+        advice = advice_for(size, error.page_kind, classes, holders, {"free": free, "largest": largest})
+        return MemoryReport(size, device.id, "plain device memory", free, largest, classes, holders, advice)
 
     def free_memory(self, mem_type: MemType, dev_addr: DevAddr, device_id: DeviceId) -> None:
         """Free a block; see `MemoryManager.free_memory`. The owner's block is freed, whatever device is current.
@@ -158,27 +196,46 @@ class DeviceMemoryManager:
             self._frees += 1
             self._live_bytes -= block.size_bytes
 
+    def resource(self, mem_type: MemType, device_id: DeviceId) -> MemoryAllocator:
+        """Return plain memory of a kind on a device as a resource, for adaptors and pools."""
+        return MemoryAllocator(self, mem_type, device_id)
+
+    @property
+    def pools(self) -> MemoryPools:
+        """Pools of registered, cached and host memory over the manager's blocks; they are made when first asked for."""
+        with self._lock:
+            if self._pools is None:
+                self._pools = MemoryPools(self)
+            return self._pools
+
     def get_rdma_pool_memory(self, mem_type: MemType, size_bytes: int, device_id: DeviceId) -> DevAddr:
-        """Refuse: there is no pool of registered memory here; see `MemoryManager.get_rdma_pool_memory`.
+        """Return registered memory of a device; see `MemoryManager.get_rdma_pool_memory`.
 
         Raises
         ------
         StateError
-            Always.
+            The device has no such pool: make one with ``pools.init_rdma_pool``.
+        ValueError, SizeOverflowError
+            The size is negative or leaves 63 bits.
+        OutOfMemoryError
+            The pool has no room.
         """
-        what = f"{size_bytes} B of registered memory on device {device_id}"
-        raise StateError(f"{what}: this manager has no pool of {MemType(mem_type).name}, use memory of the device")
+        return self.pools.get_rdma_pool_memory(mem_type, size_bytes, device_id)
 
     def get_host_pool_memory(self, mem_type: MemType, size_bytes: int) -> int:
-        """Refuse: there is no pool of host memory here; see `MemoryManager.get_host_pool_memory`.
+        """Return the address of zeroed host memory; see `MemoryManager.get_host_pool_memory`.
 
         Raises
         ------
         StateError
-            Always.
+            The manager is closed.
+        ValueError, SizeOverflowError
+            The size is negative or leaves 63 bits.
+        OutOfMemoryError
+            The machine has no memory.
         """
-        what = f"{size_bytes} B of host memory"
-        raise StateError(f"{what}: this manager has no pool of {MemType(mem_type).name}, use memory of the device")
+        self._check_open()
+        return self.pools.host.allocate(size_bytes, MemType(mem_type).name)
 
     def memcpy_in(self, dev_addr: DevAddr, max_bytes: int, data: HostBuffer, device_id: DeviceId) -> None:
         """Copy host bytes to a device address; see `MemoryManager.memcpy_in`."""
@@ -213,6 +270,8 @@ class DeviceMemoryManager:
             self._closed = True
             entries = list(self._blocks.values())
             self._blocks.clear()
+        if self._pools is not None:
+            self._pools.forget()
         failures: list[AclError] = []
         for entry in entries:
             try:

@@ -1,0 +1,291 @@
+"""Blocks of memory that grows: places in one reserved range, and pages under them.
+
+Blocks lie one behind the other and never move. Beyond GE a single block can be freed: its pages go back, and the next
+block that fits takes its place.
+
+Source: GE source, runtime/v1/graph/manager, ExpandableActiveMemoryAllocator.
+"""
+
+import threading
+from dataclasses import replace
+
+from acl_shim import Device
+from acl_shim.codes import AclErrorCode
+from gevar.align import GIANT_PAGE_BYTES, HUGE_PAGE_BYTES, align_up
+from gevar.errors import AclError, StateError
+from gevar.memory.expandable_range import (
+    NEEDED_CALLS,
+    ExpandableFigures,
+    SharedPagePools,
+    close_source,
+    device_total_bytes,
+    open_source,
+    range_error,
+)
+from gevar.memory.expandable_report import explained
+from gevar.memory.expandable_sleep import Sleep
+from gevar.memory.free_runs import FreeRuns
+from gevar.memory.huge_page_policy import HugePageMode, PageDecisions
+from gevar.memory.memory_resource import MemoryStatistics, StatisticsCounter, checked_size, unknown_block
+from gevar.memory.page_range import PageRange
+from gevar.memory.page_table import PageTable
+from gevar.types import DevAddr, DeviceId
+
+
+class ExpandableBlocks:
+    """The part of `ExpandableActiveMemoryAllocator` that hands blocks out and takes them back."""
+
+    def __init__(
+        self,
+        device: Device,
+        page_bytes: int = HUGE_PAGE_BYTES,
+        *,
+        mode: HugePageMode = HugePageMode.NONE,
+        max_bytes: int | None = None,
+        shared_pools: SharedPagePools | None = None,
+        is_checked: bool = False,
+    ) -> None:
+        if (page_bytes == GIANT_PAGE_BYTES) != (mode is not HugePageMode.NONE) or page_bytes % HUGE_PAGE_BYTES:
+            raise ValueError(
+                f"page_bytes is {page_bytes} in mode {mode.name}: give 1 GiB with ONLY and FIRST, else MiB"
+            )
+        self.page_bytes = page_bytes
+        self.mode = mode
+        self._max_bytes = None if max_bytes is None else checked_size(max_bytes)
+        self._device = device
+        self._shared_pools = shared_pools
+        self._is_checked = is_checked
+        self._reuse = True
+        self._share_phy_allocator = shared_pools is not None
+        self._refused = False
+        self._lock = threading.RLock()
+        self._counter = StatisticsCounter()
+        self._decisions = PageDecisions()
+        self._table: PageTable | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Be without memory."""
+        self._table = None
+        self._limit = self._used = self._use_count = 0
+        self._holes = FreeRuns()
+        self._blocks: dict[int, tuple[int, str]] = {}  # offset -> (size, tag)
+        self._fixed: dict[int, tuple[int, str]] = {}  # the same for growth of the fixed-base form
+        self._sleep: Sleep | None = None
+
+    @property
+    def device_id(self) -> DeviceId:
+        """Device of the memory."""
+        return DeviceId(self._device.id)
+
+    @property
+    def device(self) -> Device:
+        """The device as an object."""
+        return self._device
+
+    def is_support_expandable_memory(self) -> bool:
+        """Tell whether the device can do it: the runtime has the functions, and has not answered that it lacks them."""
+        return not self._refused and all(map(self._device.runtime.supports, NEEDED_CALLS))
+
+    def set_reuse(self, reuse: bool) -> None:
+        """Say whether pages that another owner gave back may be used; holds from the next range on."""
+        self._reuse = reuse
+
+    def set_share_phy_allocator(self, share_phy_allocator: bool) -> None:
+        """Say whether pages come from shared pools, which must have been given; holds from the next range on."""
+        self._share_phy_allocator = share_phy_allocator and self._shared_pools is not None
+
+    def malloc_memory(self, purpose: str, size_bytes: int, incremental: bool = False) -> DevAddr:
+        """Return memory; its content is not defined.
+
+        Parameters
+        ----------
+        purpose
+            What it is for, in words; reports name it.
+        size_bytes
+            Size in bytes, at least 1.
+        incremental
+            Whether the memory is a block of its own; else it starts where the range does, and all who ask so get the
+            same memory.
+
+        Raises
+        ------
+        ValueError, SizeOverflowError
+            As `checked_size`.
+        OutOfMemoryError
+            The range or the device has no room. Nothing is left allocated.
+        AclError
+            The runtime refuses a step. Nothing is left allocated.
+        StateError
+            The memory sleeps, or the runtime lacks a function.
+        """
+        size = checked_size(size_bytes)
+        with self._lock:
+            if self._sleep is not None:
+                raise self._asleep_error()
+            table = self._table
+            if table is not None and not table.page_range.is_alive:
+                raise StateError(f"device {self._device.id} was reset, its memory is gone: call free_memory first")
+            try:
+                if table is None:
+                    table = self._reserve()
+                offset = self._grow(table, size, purpose) if incremental else self._fix(table, size, purpose)
+            except AclError as error:
+                told = explained(error, self, size)
+                self._drop_empty_range(told)
+                raise told from error
+            return DevAddr(table.page_range.addr + offset)
+
+    def _drop_empty_range(self, error: AclError) -> None:
+        """Give a range back in which nothing lies, after a failure."""
+        if self._table is not None and not self._blocks and not self._fixed:
+            try:
+                self._release()
+            except AclError as second:
+                error.add_note(f"the empty range stays reserved: {second}")
+
+    def allocate(self, size_bytes: int, tag: str = "") -> DevAddr:
+        """Return a block; see `malloc_memory` with `incremental`, which it is under the name of every resource."""
+        return self.malloc_memory(tag, size_bytes, True)
+
+    def _reserve(self) -> PageTable:
+        """Reserve the range."""
+        device, mode, page_bytes = self._device, self.mode, self.page_bytes
+        if self._max_bytes is None:
+            limit = device_total_bytes(device, page_bytes, mode)
+        else:
+            limit = align_up(self._max_bytes, page_bytes)
+        try:
+            page_range = PageRange.reserve(device, limit)
+        except AclError as error:
+            self._refused = error.code == AclErrorCode.ACL_ERROR_RT_FEATURE_NOT_SUPPORT
+            raise
+        shared = self._shared_pools if self._share_phy_allocator else None
+        source = open_source(device, page_bytes, mode, shared, self._decisions)
+        self._limit = limit
+        self._table = PageTable(page_range, source, reuse=self._reuse, is_checked=self._is_checked)
+        return self._table
+
+    def _grow(self, table: PageTable, size: int, tag: str) -> int:
+        """Give a block a place, the smallest free one before the end or at the end, and pages."""
+        hole = self._holes.take(size) if self._holes else None
+        offset = self._used if hole is None else hole[0]
+        try:
+            if hole is None and offset + size > self._limit:
+                raise range_error(self._device.id, size, self._limit - offset, self._limit)
+            table.touch(offset, offset + size)
+        except BaseException:
+            if hole is not None:
+                self._holes.add(*hole)
+            raise
+        if hole is None:
+            self._used = offset + size
+        elif hole[1] > size:
+            self._holes.add(offset + size, hole[1] - size)
+        self._blocks[offset] = size, tag
+        self._counter.add(size)
+        return offset
+
+    def _fix(self, table: PageTable, size: int, tag: str) -> int:
+        """Make the range physical up to a size, for one more user from its start."""
+        used = self._used
+        if size > self._limit:
+            raise range_error(self._device.id, size, self._limit, self._limit)
+        if size > used:
+            table.touch(used, size)
+            self._fixed[used] = size - used, tag
+            self._used = size
+            self._counter.add(size - used)
+        self._use_count += 1
+        return 0
+
+    def free(self, dev_addr: DevAddr) -> None:
+        """Free one block that `malloc_memory` gave as a block of its own; the others keep their addresses.
+
+        Raises
+        ------
+        StateError
+            There is no such block (status PARAM_INVALID), or the memory sleeps. Nothing is freed.
+        AclError
+            The runtime refuses; the block is alive still.
+
+        Differs: GE frees all blocks together only.
+        """
+        with self._lock:
+            table = self._table
+            offset = -1 if table is None else dev_addr - table.page_range.addr
+            block = self._blocks.get(offset)
+            if table is None or block is None:
+                raise unknown_block(f"memory that grows on device {self._device.id}", dev_addr)
+            if self._sleep is not None:
+                raise self._asleep_error()
+            table.release(offset, offset + block[0])
+            del self._blocks[offset]
+            self._counter.remove(block[0])
+            start, size = self._holes.add(offset, block[0])
+            if start + size == self._used:
+                self._holes.remove(start)
+                self._used = start
+
+    def free_memory(self) -> None:
+        """Free all memory, pages and range; with users of the fixed-base form, only when the last of them says so.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses. What was handed out is as before; where only a page could not go back to the device,
+            all is freed and the page goes back with the next call.
+
+        Source: GE source, runtime/v1/graph/manager, ExpandableActiveMemoryAllocator::FreeMemory.
+        """
+        with self._lock:
+            if self._use_count > 1:
+                self._use_count -= 1
+            else:
+                self._release()
+
+    def _release(self) -> None:
+        table = self._table
+        if table is None:
+            return
+        if self._sleep is not None and self._sleep.is_waking:
+            raise StateError(f"memory that grows on device {self._device.id} is being woken: free it afterwards")
+        table.release_range()
+        for size, _ in (*self._blocks.values(), *self._fixed.values()):
+            self._counter.remove(size)
+        self._forget()
+        close_source(table.source)
+
+    def blocks(self) -> list[tuple[DevAddr, int, str]]:
+        """Return first address, size in bytes and tag of every block, by address."""
+        with self._lock:
+            base = 0 if self._table is None else self._table.page_range.addr
+            entries = sorted((*self._blocks.items(), *self._fixed.items()))
+            return [(DevAddr(base + offset), size, tag) for offset, (size, tag) in entries]
+
+    @property
+    def statistics(self) -> MemoryStatistics:
+        """Blocks that were handed out."""
+        with self._lock:
+            return self._counter.statistics()
+
+    @property
+    def figures(self) -> ExpandableFigures:
+        """What the allocator has and holds."""
+        with self._lock:
+            table, sleep, holes = self._table, self._sleep, self._holes
+            return ExpandableFigures(
+                memory=self._counter.statistics(),
+                page_bytes=self.page_bytes,
+                reserved_bytes=self._limit,
+                used_bytes=self._used,
+                hole_bytes=holes.total_bytes,
+                largest_hole_bytes=holes.largest_bytes,
+                physical_bytes=0 if table is None else table.physical_bytes,
+                saved_bytes=0 if sleep is None else sleep.saved_bytes,
+                is_asleep=sleep is not None,
+                decisions=replace(self._decisions),
+            )
+
+    def _asleep_error(self) -> StateError:
+        return StateError(f"memory that grows on device {self._device.id} sleeps: call wake first")

@@ -1,0 +1,290 @@
+"""Pages behind one range of addresses: taken where they are touched first, counted, given back with the last user.
+
+Two neighbours share the page on their boundary. A slot of the range has one page of the wanted size; where that is
+1 GiB and cannot be had, pages of 2 MiB at the touched places. Every operation happens completely or leaves the table as
+it was; what cannot even be undone is said in a note on the error.
+
+Source: GE source, runtime/v1/graph/manager, ExpandableActiveMemoryAllocatorImp.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from gevar.align import HUGE_PAGE_BYTES
+from gevar.errors import AclError
+from gevar.memory.huge_page_policy import PageSource
+from gevar.memory.page_range import PageRange
+from gevar.memory.page_records import PageRecords
+from gevar.memory.physical_page_pool import PhysicalPagePool
+
+NO_PAGE: Final = 0
+"""Handle of a page that was given back while the memory sleeps."""
+
+
+class Page:
+    """One page of a range.
+
+    Attributes
+    ----------
+    addr : int
+        Its address.
+    handle : int
+        The physical page; `NO_PAGE` while there is none.
+    pool : PhysicalPagePool
+        Where it came from.
+    refs : int
+        How many blocks touch it.
+    """
+
+    __slots__ = ("addr", "handle", "pool", "refs")
+
+    def __init__(self, addr: int, handle: int, pool: PhysicalPagePool) -> None:
+        self.addr = addr
+        self.handle = handle
+        self.pool = pool
+        self.refs = 0
+
+
+class PageTable:
+    """Pages of one range, by offset from its start.
+
+    Parameters
+    ----------
+    page_range
+        The range.
+    source
+        Where pages come from.
+    reuse
+        Whether pages that another owner gave back will do.
+    is_checked
+        Whether each page keeps a record of the blocks on it, and overlaps are refused.
+
+    Thread safety: none; its owner calls under its own lock.
+    """
+
+    def __init__(self, page_range: PageRange, source: PageSource, *, reuse: bool, is_checked: bool = False) -> None:
+        self.page_range = page_range
+        self.source = source
+        self._page_bytes = source.pool.page_bytes
+        self._reuse = reuse
+        self._pages: dict[int, Page] = {}  # slot -> page of the wanted size
+        self._small: dict[int, Page] = {}  # 2 MiB unit -> page, in slots without one
+        self._split: dict[int, int] = {}  # slot -> how many 2 MiB pages it has
+        self._records = PageRecords() if is_checked else None
+
+    def pages(self) -> Iterator[Page]:
+        """Yield every page."""
+        yield from self._pages.values()
+        yield from self._small.values()
+
+    @property
+    def physical_bytes(self) -> int:
+        """Bytes of the pages that are there."""
+        return sum(page.pool.page_bytes for page in self.pages() if page.handle != NO_PAGE)
+
+    @property
+    def asleep_bytes(self) -> int:
+        """Bytes of the pages that are missing."""
+        return sum(page.pool.page_bytes for page in self.pages() if page.handle == NO_PAGE)
+
+    def touch(self, begin: int, end: int) -> None:
+        """Make a part of the range physical, for one more block.
+
+        Parameters
+        ----------
+        begin, end
+            First offset of the block, and the one behind its last byte.
+
+        Raises
+        ------
+        AclError, OutOfMemoryError
+            A page cannot be had or mapped. The table is as before.
+        """
+        first, last = begin // self._page_bytes, (end - 1) // self._page_bytes
+        if first == last and (page := self._pages.get(first)) is not None:
+            page.refs += 1  # the usual case: a block on a page that is there
+        else:
+            touched: list[Page] = []
+            try:
+                for slot in range(last, first - 1, -1):
+                    self._touch_slot(slot, begin, end, touched)
+            except BaseException as error:
+                self._undo_touch(touched, error)
+                raise
+        if self._records is not None:
+            self._records.add((page.addr for page in self.touched(begin, end)), begin, end)
+
+    def _touch_slot(self, slot: int, begin: int, end: int, touched: list[Page]) -> None:
+        page = self._pages.get(slot)
+        if page is None and slot not in self._split:
+            handle = self.source.malloc_page(reuse=self._reuse)
+            if handle is not None:
+                page = self._pages[slot] = self._map(slot * self._page_bytes, handle, self.source.pool)
+        if page is not None:
+            page.refs += 1
+            touched.append(page)
+            return
+        for unit in reversed(self._units(slot, begin, end)):
+            small = self._small.get(unit)
+            if small is None:
+                handle = self.source.malloc_fallback(reuse=self._reuse)
+                pool = self.source.fallback or self.source.pool
+                small = self._small[unit] = self._map(unit * HUGE_PAGE_BYTES, handle, pool)
+                self._split[slot] = self._split.get(slot, 0) + 1
+            small.refs += 1
+            touched.append(small)
+
+    def _units(self, slot: int, begin: int, end: int) -> range:
+        """2 MiB units of a slot that a part of the range touches."""
+        low, high = max(begin, slot * self._page_bytes), min(end, (slot + 1) * self._page_bytes)
+        return range(low // HUGE_PAGE_BYTES, (high - 1) // HUGE_PAGE_BYTES + 1)
+
+    def _map(self, offset: int, handle: int, pool: PhysicalPagePool) -> Page:
+        addr = self.page_range.addr + offset
+        try:
+            self.page_range.map(addr, pool.page_bytes, handle)
+        except BaseException:
+            pool.free_physical(handle)
+            raise
+        return Page(addr, handle, pool)
+
+    def _undo_touch(self, touched: list[Page], error: BaseException) -> None:
+        """Take back what a failed `touch` did; a page that cannot be unmapped stays, for the next block there."""
+        for page in reversed(touched):
+            page.refs -= 1
+            if not page.refs:
+                try:
+                    self.page_range.unmap(page.addr)
+                except AclError as second:
+                    error.add_note(f"a page that was made before the failure stays mapped: {second}")
+                else:
+                    self._forget(page)
+
+    def _forget(self, page: Page) -> None:
+        """Drop a page that is unmapped, and give its memory to the pool."""
+        offset = page.addr - self.page_range.addr
+        if page.pool is self.source.pool:
+            del self._pages[offset // self._page_bytes]
+            self.source.renew_budget()
+        else:
+            del self._small[offset // HUGE_PAGE_BYTES]
+            slot = offset // self._page_bytes
+            self._split[slot] -= 1
+            if not self._split[slot]:
+                del self._split[slot]
+        if page.handle != NO_PAGE and self.page_range.is_alive:
+            page.pool.free_physical(page.handle)
+
+    def touched(self, begin: int, end: int) -> list[Page]:
+        """Return the pages under a part of the range that is physical, by address."""
+        found: list[Page] = []
+        for slot in range(begin // self._page_bytes, (end - 1) // self._page_bytes + 1):
+            page = self._pages.get(slot)
+            if page is not None:
+                found.append(page)
+            else:
+                found += (self._small[unit] for unit in self._units(slot, begin, end))
+        return found
+
+    def release(self, begin: int, end: int) -> None:
+        """Take back what `touch` did for one block; pages that no other block touches go to their pools.
+
+        Raises
+        ------
+        AclError
+            A page cannot be unmapped. The table is as before.
+        """
+        pages = self.touched(begin, end)
+        last = [page for page in pages if page.refs == 1]
+        self._unmap(last)
+        for page in pages:
+            page.refs -= 1
+        for page in last:
+            self._forget(page)
+        if self._records is not None:
+            self._records.remove((page.addr for page in pages), begin)
+
+    def _unmap(self, pages: Iterable[Page]) -> None:
+        """Unmap pages, all or none."""
+        done: list[Page] = []
+        mapped = self.page_range.mapped
+        try:
+            for page in pages:
+                if page.addr in mapped:
+                    self.page_range.unmap(page.addr)
+                    done.append(page)
+        except BaseException as error:
+            self.remap(done, error)
+            raise
+
+    def remap(self, pages: Iterable[Page], error: BaseException) -> None:
+        """Map pages again that were unmapped before a failure; what does not work is noted on the error."""
+        for page in pages:
+            try:
+                self.page_range.map(page.addr, page.pool.page_bytes, page.handle)
+            except AclError as second:
+                error.add_note(f"the page at {page.addr:#x} is not mapped any more: free all of this memory: {second}")
+
+    def release_range(self) -> None:
+        """Unmap every page, give the range back, and the pages to their pools.
+
+        Raises
+        ------
+        AclError
+            A page cannot be unmapped, or the range not given back. Everything is as before.
+        """
+        pages = list(self.pages())
+        self._unmap(pages)
+        try:
+            self.page_range.close()
+        except BaseException as error:
+            self.remap((page for page in pages if page.handle != NO_PAGE), error)
+            raise
+        for page in pages:
+            self._forget(page)
+
+    def suspend(self) -> None:
+        """Unmap every page and give it back to the device; addresses and counts stay.
+
+        Raises
+        ------
+        AclError
+            A page cannot be unmapped. Everything is as before.
+        """
+        pages = list(self.pages())
+        self._unmap(pages)
+        for page in pages:
+            handle, page.handle = page.handle, NO_PAGE
+            if handle != NO_PAGE:
+                page.pool.free_physical(handle, to_device=True)
+
+    def resume(self) -> None:
+        """Put a page behind every address that has none; its content is not defined.
+
+        Raises
+        ------
+        AclError, OutOfMemoryError
+            A page cannot be had or mapped. Pages that this call brought are given back.
+        """
+        brought: list[Page] = []
+        try:
+            for page in self.pages():
+                if page.handle == NO_PAGE:
+                    page.handle = page.pool.malloc_physical(reuse=self._reuse)
+                    brought.append(page)
+                if page.addr not in self.page_range.mapped:
+                    self.page_range.map(page.addr, page.pool.page_bytes, page.handle)
+        except BaseException as error:
+            self._undo_resume(brought, error)
+            raise
+
+    def _undo_resume(self, brought: list[Page], error: BaseException) -> None:
+        for page in reversed(brought):
+            try:
+                if page.addr in self.page_range.mapped:
+                    self.page_range.unmap(page.addr)
+            except AclError as second:
+                error.add_note(f"the page at {page.addr:#x} stays, the next try uses it: {second}")
+            else:
+                page.pool.free_physical(page.handle)
+                page.handle = NO_PAGE
