@@ -111,9 +111,6 @@ def _check_sequence(entry: Mapping[str, Any], place: Place, comparison: Comparis
 def _record(judgement: Judgement, step: Mapping[str, Any], here: Place, report: Report, name: str) -> None:
     """Enter the verdict on one step into the report."""
     report.steps[judgement.verdict.value] += 1
-    if judgement.verdict is Verdict.NOT_COMPARED:
-        report.mark((*here, "result"), step["result"], State.LEFT_OUT, judgement.reason)
-        return
     report.mark((*here, "result"), step["result"], State.COMPARED)
     for problem in judgement.problems:
         report.differ(here, f"{name}, {step['op']}: {problem}")

@@ -76,7 +76,7 @@ MEANING: Mapping[str, str] = {
     "nameless": "the node has no name",
     "has_offset": "the node has an output offset",
     "pool_known": "variables can be assigned in this kind of memory",
-    "held": "somebody keeps the manager",
+    "held": "somebody keeps the manager, which is initialised",
     "frees_unmanaged": "by gevar's rules there is device memory to free, and there is no memory manager",
     "has_description": "there is a description to renew with",
     "gevar_form_known": "by gevar's rules the variable is there in the new format already",

@@ -98,7 +98,7 @@ def free_facts(asked: Asked) -> Facts:
         **asked.life,
         "has_memory_manager": ge.has_mem_manager,
         "flags_set": any(device.ready or device.loaded for device in devices),
-        "held": any(manager is gevar for manager in other.replay.held.values()),
+        "held": all(asked.life.values()) and any(manager is gevar for manager in other.replay.held.values()),
         "frees_unmanaged": bool(pieces or allocators) and not ge.has_mem_manager,
         "mixed_owners": allocators != int(ge.expandable is not None)
         or any(piece.is_plain == (ge.expandable is not None) for piece in pieces)

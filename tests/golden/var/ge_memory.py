@@ -57,7 +57,7 @@ class GeMemory(GeVariables):
         if found is None:
             return None
         self.malloc_bytes += size_bytes
-        record.dev_addr = found
+        record.dev_addr, record.is_allocated = found, True
         result = found + inner + ALIGN_BYTES
         return result if self.lay_down(record.desc, result) else None
 

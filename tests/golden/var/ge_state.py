@@ -65,6 +65,7 @@ class DeviceRecord:
     desc: TensorDesc
     dev_addr: int = 0
     is_extern: bool = False
+    is_allocated: bool = False
 
 
 @dataclass

@@ -21,10 +21,6 @@ from tests.golden.var.sources import Sources
 from tests.golden.var.values import Op
 
 
-class NotThere(LookupError):
-    """gevar has no such operation yet."""
-
-
 @contextmanager
 def statuses() -> Iterator[None]:
     """Turn what gevar raises into a status."""

@@ -5,10 +5,11 @@ numbers are compared as "the n-th piece of that pool": what a file has at the sa
 """
 
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gevar.proto import var_manager
+from tests.golden.var.ge_state import HBM
 from tests.golden.var.operations import Result
 from tests.golden.var.sources import Sources
 from tests.golden.var.values import Tree, canonical, message_json, same_json
@@ -44,6 +45,33 @@ def aligned(recorded: Result, found: Result, sources: Sources) -> tuple[Result, 
             if key in known and "address" in known[key]:
                 theirs[known[key]["address"]] = canonical(place)
     return {**recorded, "message": _named(one, theirs)}, {**result, "message": _named(other, names)}
+
+
+def with_addresses(message: Any, renamed: Callable[[int], int]) -> Any:
+    """Return a message with other logical addresses, and the offsets that go with them; pieces of pools stay."""
+    if RESOURCE not in message:
+        return message
+    resource = dict(message[RESOURCE])
+    for field in ADDRESS_MAPS & resource.keys():
+        entries = resource[field].items()
+        resource[field] = {
+            str(renamed(int(addr))) if addr.isdecimal() else addr: _moved(entry, renamed) for addr, entry in entries
+        }
+    resource[RECORDS] = {key: _moved(entry, renamed) for key, entry in resource.get(RECORDS, {}).items()}
+    return {**message, RESOURCE: resource}
+
+
+def _moved(entry: Any, renamed: Callable[[int], int]) -> Any:
+    if not isinstance(entry, Mapping) or not entry.get("address", "").isdecimal():
+        return entry
+    addr = int(entry["address"])
+    there = renamed(addr)
+    if there == addr:
+        return entry
+    found = {**entry, "address": str(there)}
+    if entry.get("memory_type") == str(HBM):
+        found |= {"offset": str(int(entry.get("offset", 0)) + there - addr)}
+    return {field: value for field, value in found.items() if value != "0"}
 
 
 def _named(message: Any, names: Mapping[str, str]) -> Any:

@@ -25,19 +25,19 @@ SAMPLE: Mapping[str, Any] = {
 """Arguments with which every operation that has facts can be asked for them."""
 
 
-def facts_of(op: str, args: Mapping[str, Any], ge: Replay, gevar: Replay) -> Facts:
-    """Return the facts of a step; none for an operation without."""
+def facts_of(op: str, args: Mapping[str, Any], given: Mapping[str, Any], ge: Replay, gevar: Replay) -> Facts:
+    """Return the facts of a step; none for an operation without. gevar does it with the arguments `given`."""
     reader = READERS.get(op)
     if reader is None:
         return {}
-    step, other = Step(ge, args, op), Step(gevar, args, op)
+    step, other = Step(ge, args, op), Step(gevar, given, op)
     return reader(Asked(step, model(step.manager), other, careful(other.manager)))
 
 
 @cache
 def known_facts(op: str) -> frozenset[str]:
     """Return the names of the facts that conditions for an operation can ask for."""
-    return frozenset(facts_of(op, SAMPLE, Replay(ModelPool()), Replay(CarefulPool())))
+    return frozenset(facts_of(op, SAMPLE, SAMPLE, Replay(ModelPool()), Replay(CarefulPool())))
 
 
 def init_facts(asked: Asked) -> Facts:

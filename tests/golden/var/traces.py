@@ -22,9 +22,11 @@ TRACES: Mapping[str, str] = {
     "flags": "what is ready, and what is loaded",
     "graphs": "conversions, graph ids, staged descriptions, broadcasts, batch names",
 }
-ALL = frozenset(TRACES)
+NUMBERS = "numbers"
+"""How many pieces the sources have handed out, since results number them: a trace that no block leaves by itself."""
+ALL = frozenset({*TRACES, NUMBERS})
 _LOOK = frozenset({"session", "addresses", "descriptions"})
-_REGISTER = _LOOK | {"sizes", "space", "memory"}
+_REGISTER = _LOOK | {"sizes", "space", "memory", NUMBERS}
 _GRAPHS = frozenset({"session", "graphs"})
 READ_BY: Mapping[str, frozenset[str]] = {
     "Init": frozenset({"session"}),
@@ -36,7 +38,7 @@ READ_BY: Mapping[str, frozenset[str]] = {
     "AssignVarMem": _REGISTER,
     "RestoreVarMem": _REGISTER,
     "SetVarAddr": _LOOK | {"sizes"},
-    "GetVarAddr": _LOOK | {"sizes"},
+    "GetVarAddr": _LOOK | {"sizes", NUMBERS},
     "GetCurVarDesc": _LOOK,
     "RenewCurVarDesc": _LOOK | {"flags"},
     "RenewCurVarDescByOp": _LOOK | {"flags"},
@@ -53,7 +55,7 @@ READ_BY: Mapping[str, frozenset[str]] = {
     "GetVarMemoryAddr": _REGISTER,
     "InitExpandableMemoryAllocator": frozenset({"memory"}),
     "SetExternalVar": frozenset({"memory"}),
-    "FreeVarMemory": frozenset({"session", "memory", "flags", "addresses"}),
+    "FreeVarMemory": frozenset({"session", "memory", "flags", "addresses", NUMBERS}),
     "Destroy": ALL,
     "RemoveVarManager": ALL,
     "DestroyPool": ALL,
@@ -104,7 +106,7 @@ def ge_parts(ge: ModelManager) -> Mapping[str, Any]:
         (device, addr): record.dev_addr
         for device, records in res.devices.items()
         for addr, record in records.items()
-        if record.dev_addr and record.dev_addr != res.template[addr].dev_addr
+        if record.dev_addr and record.is_allocated
     }
     hbm = ge.spaces.get(HBM)
     return {

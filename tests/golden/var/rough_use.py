@@ -1,10 +1,10 @@
-"""Made-up sequences in the form of the recorded ones; the results are those of the model of GE."""
+"""Made-up sequences of rough use: every operation, right and wrong, in any order."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from tests.golden.var.made_up import NAMES, Arguments, Choice, Step
+from tests.golden.var.rough_arguments import NAMES, RoughArguments
 from tests.golden.var.values import Tree
+from tests.golden.var.writing import Choice, Step
 
 OPTIONS = {
     "ge.variableUse1gHugePage": ("0", "1", "2"),
@@ -13,26 +13,19 @@ OPTIONS = {
 }
 
 
-class Writer(Arguments):
+class RoughUse(RoughArguments):
     """Writes the steps of one sequence."""
 
-    def do(self, operation: str, /, **args: Any) -> Step:
-        """Write a step, with the result of the model."""
-        step: Step = {"op": operation, "args": args, "result": {}}
-        step["result"] = self.replay.step(operation, args)
-        self.steps.append(step)
-        return step
-
     def begin(self) -> None:
-        if self.once_in(4):
+        if self.chance(4):
             self.names, self.formats = ("w", "w1", "x"), ("ND", 12, "NCHW")  # w in 12 and w1 in ND have one key
         elif self.choice.below(3) == 0:
             self.names = NAMES[: 2 + self.choice.below(4)]
-        if not self.once_in(20):
+        if not self.chance(20):
             self.do("Init", version=self.pick((0, 1, 2)), device_id=0, job_id=self.choice.below(9))
-        if not self.once_in(10):
+        if not self.chance(10):
             self.do("SetMemoryMallocSize", total=1 << 36)
-        if not self.once_in(10):
+        if not self.chance(10):
             self.do("SetMemManager", enabled=True)
 
     def assign(self) -> None:
@@ -52,11 +45,11 @@ class Writer(Arguments):
         name = self.name()
         tensor = self.known_tensor(name, args)
         op = self.operator(name, tensor)
-        if op is not None and not self.once_in(12):
-            op["output_offset"] = [self.addr(args)] if self.once_in(2) else [512 * (200 + self.choice.below(100))]
-            if self.once_in(10):
+        if op is not None and not self.chance(12):
+            op["output_offset"] = [self.addr(args)] if self.chance(2) else [512 * (200 + self.choice.below(100))]
+            if self.chance(10):
                 op["attrs"] = {**op.get("attrs", {}), "ref_var_src_var_name": {"str": self.name()}}
-        if op is None and not self.once_in(2):
+        if op is None and not self.chance(2):
             return
         self.do("RestoreVarMem", var=name, tensor=tensor, op=op, memory_type=self.mem_type(), **args)
 
@@ -73,8 +66,8 @@ class Writer(Arguments):
             self.do("RenewCurVarDesc", var=name, tensor=tensor, **args)
         else:
             is_ready = self.manager(args).resource is not None  # GE crashes without tables and node
-            op = None if is_ready and self.once_in(6) else {"name": name, "type": "Variable", "outputs": [tensor]}
-            if op is not None and self.once_in(6):
+            op = None if is_ready and self.chance(6) else {"name": name, "type": "Variable", "outputs": [tensor]}
+            if op is not None and self.chance(6):
                 op["outputs"] = []
             self.do("RenewCurVarDescByOp", var=name, op=op, **args)
         self.do("GetCurVarDesc", var=name, **args)
@@ -127,13 +120,13 @@ class Writer(Arguments):
         self.do(op, var=name, tensor=tensor, device_id=self.device(), **args)
 
     def loaded(self) -> None:
-        args, name = self.session(), "" if self.once_in(8) else self.name()
+        args, name = self.session(), "" if self.chance(8) else self.name()
         tensor, offset = self.tensor(), self.addr(args)
         if self.choice.below(3) == 0:
             tensor["inner_offset"] = 4
             offset += 4
         op: Step = {"name": name, "type": "Constant", "outputs": [tensor], "output_offset": [offset]}
-        if self.once_in(12):
+        if self.chance(12):
             op["output_offset"] = []
         self.do("CheckAndSetVarLoaded", op=op, device_id=self.device(), **args)
 
@@ -156,7 +149,7 @@ class Writer(Arguments):
             self.do("SaveBroadCastInfo", graph_id=graph_id, info=info, **args)
         elif kind == 6:
             self.do("SetBatchVariablesKeyName", batch_var=self.name() + "_b", key_name=name, **args)
-        elif kind == 7 and self.once_in(3):
+        elif kind == 7 and self.chance(3):
             self.do("SetBatchVariablesKeyName", batch_var=self.name(), key_name=name, **args)
         self.graph_questions(args, name, graph_id)
 
@@ -178,12 +171,12 @@ class Writer(Arguments):
             self.do("HasSharedVarMemBetweenBatch", **args)
 
     def external(self) -> None:
-        size = self.pick((None, 1 << 20, 1 << 30)) if not self.once_in(3) else self.pick((0, 1536, 4096))
+        size = self.pick((None, 1 << 20, 1 << 30)) if not self.chance(3) else self.pick((0, 1536, 4096))
         self.do("SetExternalVar", size=size, **self.session())
 
     def expandable(self) -> None:
         more: Step = {} if self.choice.below(2) else {"capacity": self.pick((2000, 10000, 1 << 30))}
-        if self.once_in(6):
+        if self.chance(6):
             more = {"null": True}
         elif self.choice.below(4) == 0:
             more["supported"] = False
@@ -202,9 +195,7 @@ class Writer(Arguments):
         known = [i for i, s in enumerate(self.steps) if s["op"] == "VarManagerToSerial" and "message" in s["result"]]
         if not known:
             return
-        to = self.pick((9, 9, 2, 1)) if self.rough else 9
-        if not self.rough:
-            self.do("RemoveVarManager", session=to)
+        to = self.pick((9, 9, 2, 1))
         self.do("VarManagerToDeserial", session=to, session_id=to, from_step=self.pick(known))
         self.do("VarManagerToSerial", session=to)
         for _ in range(self.choice.below(3)):
@@ -223,7 +214,7 @@ class Writer(Arguments):
             self.do("Destroy", **args)
         elif kind == 1:
             self.do("RemoveVarManager", session=args.get("session", 1))
-        elif kind == 2 and self.once_in(3):
+        elif kind == 2 and self.chance(3):
             self.do("DestroyPool")
         elif kind == 3:
             self.do("SetMemManager", enabled=bool(self.choice.below(3)), **args)
@@ -260,15 +251,14 @@ class Writer(Arguments):
         common: tuple[Callable[[], None], ...] = (self.assign,) * 8 + (self.resolve,) * 5
         common += (self.look,) * 3 + (self.graphs,) * 3
         common += (self.renew, self.restore, self.counters, self.ready, self.loaded, self.serial, self.deserial)
-        if self.rough:
-            common += (self.set_addr, self.free, self.external, self.expandable, self.lifecycle)
+        common += (self.set_addr, self.free, self.external, self.expandable, self.lifecycle)
         return common
 
 
-def sequence(choice: Choice, *, rough: bool, length: int, name: str = "made up") -> Step:
+def rough_sequence(choice: Choice, length: int) -> Step:
     """Return a sequence of at least `length` steps."""
-    writer = Writer(choice, rough)
+    writer = RoughUse(choice)
     writer.begin()
     while len(writer.steps) < length:
         writer.step()
-    return {"name": name, "topic": "made up", "notes": "", "steps": writer.steps}
+    return writer.sequence("rough use", "rough use")

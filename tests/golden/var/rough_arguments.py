@@ -1,20 +1,11 @@
-"""Arguments of made-up steps: names, descriptions, nodes, addresses.
+"""Arguments of rough steps: names, descriptions, nodes, addresses, right and wrong."""
 
-What is taken is decided by a `Choice`: a seeded generator of random numbers, or hypothesis.
-"""
-
-import random
-from base64 import b64decode
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
-from tests.golden.var.ge_pool import ModelManager, ModelPool
-from tests.golden.var.operations import Replay
 from tests.golden.var.values import Tree
-
-T = TypeVar("T")
-Step = dict[str, Any]
+from tests.golden.var.writing import Step, Writer
 
 NAMES = ("w", "w1", "a/b:0", "屋.weight", "v2", "c_3", "emb", "x")
 FORMATS = ("ND", "NCHW", "NHWC", "NC1HWC0", 12, 4100, 83886083)
@@ -28,67 +19,26 @@ PLACE_HOLDER_ADDR = 87960930222080
 NODE_TYPES = ("TransData", "Cast", "Reshape")
 
 
-class Choice(Protocol):
-    """Where decisions come from."""
-
-    def below(self, count: int) -> int:
-        """Return a number from 0 up to, not including, `count`."""
-
-
-class Seeded:
-    """Decisions of a seeded generator of random numbers."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-
-    def below(self, count: int) -> int:
-        return self._random.randrange(count)
-
-
 @dataclass
-class Arguments:
-    """Makes up the arguments of the steps of one sequence, for the model of GE in the state it is in.
+class RoughArguments(Writer):
+    """Makes up arguments for the model of GE in the state it is in.
 
-    `rough` allows what the rules forbid: wrong sizes and kinds of memory, colliding names, calls out of order.
+    Among them is what the rules forbid: wrong sizes and kinds of memory, colliding names, calls out of order.
     """
 
-    choice: Choice
-    rough: bool
-    steps: list[Step] = field(default_factory=list)
-    pool: ModelPool = field(default_factory=ModelPool)
     names: Sequence[str] = NAMES
     formats: Sequence[str | int] = FORMATS
 
-    def __post_init__(self) -> None:
-        self.replay = Replay(self.pool, self.message)
-
-    def message(self, index: int) -> bytes:
-        return b64decode(self.steps[index]["result"]["bytes_b64"])
-
-    def pick(self, items: Sequence[T]) -> T:
-        return items[self.choice.below(len(items))]
-
-    def once_in(self, count: int) -> bool:
-        """Whether something rare happens; never in a sequence that is not rough."""
-        return self.rough and self.choice.below(count) == 1
-
     def session(self) -> dict[str, Any]:
-        if self.rough:
-            held = [{"handle": label} for label in self.replay.held]
-            return self.pick(({}, {}, {}, {}, {}, {}, {"session": 2}, {"session": 9}, *held))
-        return {}
-
-    def manager(self, args: Tree) -> ModelManager:
-        manager = self.replay.held.get(args.get("handle", "")) or self.pool.manager(args.get("session", 1))
-        assert isinstance(manager, ModelManager)
-        return manager
+        held = [{"handle": label} for label in self.replay.held]
+        return self.pick(({}, {}, {}, {}, {}, {}, {"session": 2}, {"session": 9}, *held))
 
     def name(self) -> str:
         return self.pick(self.names)
 
     def tensor(self) -> Step:
         size = self.pick(SIZES)
-        if self.once_in(12):
+        if self.chance(12):
             size = self.pick((0, -1, -600, 1 << 40, (1 << 62), 6 << 30))
         tensor: Step = {
             "dtype": self.pick(DTYPES),
@@ -122,32 +72,32 @@ class Arguments:
         """An initial value of the description, or one that does not fit it."""
         length = min(max(tensor["size"], 0), 32)
         value = {key: tensor[key] for key in ("dtype", "format", "shape")}
-        if self.once_in(3):
+        if self.chance(3):
             value["shape"] = [length, 1]
-        if self.once_in(6):
+        if self.chance(6):
             length += 4096
         return {**tensor, "init_value": {**value, "repeat_hex": self.pick(PATTERNS), "len": length}}
 
     def operator(self, name: str, tensor: Step) -> Step | None:
         kind = self.choice.below(12)
         if kind < 5:
-            if self.once_in(10):
+            if self.chance(10):
                 return None
             op: Step = {"name": name, "type": "Variable"}
-            if self.once_in(12):
+            if self.chance(12):
                 op["weight"] = self.weight(tensor)
             return op
         if kind < 8:
-            if self.once_in(8):
+            if self.chance(8):
                 return {"name": name, "type": self.pick(("Const", "Constant"))}
             return {"name": name, "type": "Constant", "weight": self.weight(tensor)}
         if kind < 10:
             attrs: Step = {
                 "location": {"str": self.pick(LOCATIONS)},
                 "offset": {"int": self.pick((0, 512))},
-                "length": {"int": self.pick((64, 512)) if self.rough else 64},
+                "length": {"int": self.pick((64, 512))},
             }
-            if self.once_in(8):
+            if self.chance(8):
                 del attrs[self.pick(("location", "offset", "length"))]
             return {"name": name, "type": "FileConstant", "attrs": attrs}
         return self.place_holder(name, tensor)
@@ -157,18 +107,18 @@ class Arguments:
         return {
             **{key: tensor[key] for key in ("dtype", "format", "shape")},
             "repeat_hex": self.pick(PATTERNS),
-            "len": 0 if self.once_in(15) else length,
+            "len": 0 if self.chance(15) else length,
         }
 
     def place_holder(self, name: str, tensor: Step) -> Step:
         attrs: Step = {
             "storage_shape": {"ints": [2, 2]},
             "dtype": {"dtype": "DT_FLOAT"},
-            "size": {"int": 16 if self.rough and self.choice.below(2) else max(tensor["size"], 16)},
+            "size": {"int": 16 if self.choice.below(2) else max(tensor["size"], 16)},
             "placement": {"int": 1},
             "addr": {"int": PLACE_HOLDER_ADDR + 4096 * self.choice.below(4)},
         }
-        if self.once_in(3):
+        if self.chance(3):
             broken = self.pick(tuple(attrs))
             if broken in ("size", "placement", "addr"):
                 attrs[broken] = {"int": self.pick((0, 2, 15))}
@@ -177,7 +127,7 @@ class Arguments:
         return {"name": name, "type": "ConstPlaceHolder", "attrs": attrs}
 
     def mem_type(self) -> int:
-        if self.once_in(10):
+        if self.chance(10):
             return self.pick((3, 129, 0, 2))
         return self.pick((2,) * 16 + (3, 129))
 
