@@ -114,7 +114,7 @@ class _Loader:
         self._device_id = device_id
         self._path = path
         self._stack = stack
-        self._tickets: dict[LogicAddr, LoadTicket[LogicAddr]] = {}
+        self._tickets: dict[LogicAddr, LoadTicket[int]] = {}
         self.rows: list[LoadedTensor] = []
         self.requests: list[UploadRequest] = []
 

@@ -5,7 +5,7 @@ two blocks never overlaps, so at most one block holds an address; padding and gu
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from gevar.errors import AddressError
 from gevar.types import LogicAddr
@@ -17,6 +17,8 @@ class AddressIndex:
 
     Attributes
     ----------
+    exact : callable
+        Returns the block that starts at an address, None where none starts.
     end : int
         First logical address after the data of the last block; 0 while there is none.
 
@@ -26,6 +28,7 @@ class AddressIndex:
 
     def __init__(self) -> None:
         self._blocks: dict[int, VarBlock] = {}
+        self.exact: Callable[[int], VarBlock | None] = self._blocks.get
         self._starts: list[int] = []
         self.end = 0
 
@@ -79,10 +82,6 @@ class AddressIndex:
         for start in gone:
             del self._blocks[start]
         self.end = self._blocks[self._starts[-1]].end if self._starts else 0
-
-    def exact(self, logic_addr: int) -> VarBlock | None:
-        """Return the block that starts at an address."""
-        return self._blocks.get(logic_addr)
 
     def find(self, logic_addr: int) -> VarBlock | None:
         """Return the block that holds an address: that starts there, or whose data goes on there."""

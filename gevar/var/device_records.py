@@ -26,7 +26,7 @@ class DeviceState:
     memory : LoadTable
         Whether a block has memory.
     data : LoadTable
-        Whether a block's data was loaded, as callers told.
+        Whether a block's data was loaded, as callers told; by logical address, too.
     ready : set
         Keys of variables that callers called ready.
     expandables : list
@@ -38,7 +38,7 @@ class DeviceState:
     def __init__(self, lock: threading.RLock) -> None:
         self.records: dict[LogicAddr, DeviceRecord] = {}
         self.memory: LoadTable[LogicAddr] = LoadTable(lock)
-        self.data: LoadTable[LogicAddr] = LoadTable(lock)
+        self.data: LoadTable[int] = LoadTable(lock)
         self.ready: set[VarKey] = set()
         self.expandables: list[ExpandableMemory] = []
 
@@ -63,45 +63,47 @@ class DeviceRecords:
         Raised whenever everything is taken away; what began before it does not count any more.
     malloc_bytes : int
         Bytes of device memory that are published.
+    devices : dict
+        State of each device that was asked for.
 
     Thread safety: all methods, from any thread; `find` takes no lock.
     """
 
     def __init__(self, lock: threading.RLock) -> None:
         self._lock = lock
-        self._devices: dict[DeviceId, DeviceState] = {}
+        self.devices: dict[DeviceId, DeviceState] = {}
         self.generation = 0
         self.malloc_bytes = 0
 
     def find(self, block: VarBlock, device_id: DeviceId) -> DeviceRecord | None:
         """Return the published memory of a block on a device."""
-        device = self._devices.get(device_id)
+        device = self.devices.get(device_id)
         return None if device is None else device.records.get(block.logic_addr)
 
     def device(self, device_id: DeviceId) -> DeviceState:
         """Return the state of a device, an empty one at the first question; it stays for good."""
-        known = self._devices.get(device_id)
+        known = self.devices.get(device_id)
         if known is not None:
             return known
         with self._lock:
-            device = self._devices.get(device_id)
+            device = self.devices.get(device_id)
             if device is None:
-                device = self._devices[device_id] = DeviceState(self._lock)
+                device = self.devices[device_id] = DeviceState(self._lock)
             return device
 
     def records(self) -> list[DeviceRecord]:
         """Return every published record."""
         with self._lock:
-            return [record for device in self._devices.values() for record in device.records.values()]
+            return [record for device in self.devices.values() for record in device.records.values()]
 
     def is_ready(self, key: VarKey, device_id: DeviceId) -> bool:
         """Tell whether a variable was called ready on a device."""
-        device = self._devices.get(device_id)
+        device = self.devices.get(device_id)
         return device is not None and key in device.ready
 
     def rename_ready(self, old: VarKey, new: VarKey) -> None:
         """Carry what was called ready over to another key, on every device; for a caller that holds the lock."""
-        for device in self._devices.values():
+        for device in self.devices.values():
             if old in device.ready:
                 device.ready.remove(old)
                 device.ready.add(new)
@@ -174,13 +176,13 @@ class DeviceRecords:
     def expandables(self) -> list[ExpandableMemory]:
         """Return all memory that grows, of every device."""
         with self._lock:
-            return [expandable for device in self._devices.values() for expandable in device.expandables]
+            return [expandable for device in self.devices.values() for expandable in device.expandables]
 
     def take_all(self) -> tuple[list[DeviceRecord], list[ExpandableMemory]]:
         """Forget every record and state; return the records and the memory that grows, for the caller to release."""
         with self._lock:
             records, expandables = self.records(), list[ExpandableMemory]()
-            for device in self._devices.values():
+            for device in self.devices.values():
                 device.records = {}
                 device.memory.clear()
                 device.data.clear()

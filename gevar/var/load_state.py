@@ -11,11 +11,13 @@ The manager uses one table for the data of variables and one for their device me
 import threading
 from enum import Enum, auto
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Final, Generic, Self, TypeVar
 
 from gevar.errors import StateError
 
 K = TypeVar("K")
+
+_LOADED: Final = object()
 
 
 class LoadState(Enum):
@@ -79,6 +81,29 @@ class LoadTicket(Generic[K]):
             self.abort()
 
 
+def set_loaded(states: "dict[K, LoadTicket[K] | object]", key: K) -> LoadTicket[K] | bool:
+    """Make a key loaded if it is absent, without waiting and without a lock.
+
+    Parameters
+    ----------
+    states
+        `LoadTable.states`. Taken before the caller looks up what the key stands for, it keeps a state from outliving
+        what was there: after `LoadTable.clear` it is a dictionary that nobody reads.
+    key
+        The key.
+
+    Returns
+    -------
+    bool or LoadTicket
+        Whether the key was loaded before; a ticket to wait for when a load is under way.
+    """
+    mine = object()
+    found = states.setdefault(key, mine)  # one step, whatever other threads do
+    if found is mine:
+        return False
+    return found if isinstance(found, LoadTicket) else True
+
+
 class LoadTable(Generic[K]):
     """States of many keys.
 
@@ -87,26 +112,30 @@ class LoadTable(Generic[K]):
     lock
         Lock of the owner; held only for the moments in which a state changes.
 
+    Attributes
+    ----------
+    states : dict
+        Ticket of each key that is being loaded, anything else for one that is loaded; another dictionary after `clear`.
+
     Thread safety: all methods, from any thread; `is_loaded` takes no lock.
     """
 
-    __slots__ = ("_loaded", "_loading", "_lock")
+    __slots__ = ("_lock", "states")
 
     def __init__(self, lock: threading.RLock) -> None:
         self._lock = lock
-        self._loading: dict[K, LoadTicket[K]] = {}
-        self._loaded: set[K] = set()
+        self.states: dict[K, LoadTicket[K] | object] = {}
 
     def is_loaded(self, key: K) -> bool:
         """Tell whether the key is loaded."""
-        return key in self._loaded
+        return self.state(key) is LoadState.LOADED
 
     def state(self, key: K) -> LoadState:
         """Return the state of the key."""
-        with self._lock:
-            if key in self._loaded:
-                return LoadState.LOADED
-            return LoadState.LOADING if key in self._loading else LoadState.ABSENT
+        found = self.states.get(key)
+        if found is None:
+            return LoadState.ABSENT
+        return LoadState.LOADING if isinstance(found, LoadTicket) else LoadState.LOADED
 
     def enter(self, key: K) -> tuple[LoadTicket[K] | None, bool]:
         """Take the key if it is absent, without waiting.
@@ -118,29 +147,11 @@ class LoadTable(Generic[K]):
             False)`` when another load is under way, which the ticket can wait for.
         """
         with self._lock:
-            if key in self._loaded:
-                return None, False
-            ticket = self._loading.get(key)
-            if ticket is not None:
-                return ticket, False
-            ticket = self._loading[key] = LoadTicket(self, key)
-            return ticket, True
-
-    def set_loaded(self, key: K) -> tuple[LoadTicket[K] | None, bool]:
-        """Make the key loaded if it is absent, without waiting.
-
-        Returns
-        -------
-        tuple
-            A ticket to wait for when a load is under way, else None; and whether the key was loaded before.
-        """
-        with self._lock:
-            if key in self._loaded:
-                return None, True
-            ticket = self._loading.get(key)
-            if ticket is None:
-                self._loaded.add(key)
-            return ticket, False
+            mine = LoadTicket(self, key)
+            found = self.states.setdefault(key, mine)
+            if found is mine:
+                return mine, True
+            return (found if isinstance(found, LoadTicket) else None), False
 
     def begin(self, key: K) -> LoadTicket[K] | None:
         """Take the key, or wait until somebody else has loaded it.
@@ -164,18 +175,17 @@ class LoadTable(Generic[K]):
     def clear(self) -> None:
         """Make every key absent and every ticket stale."""
         with self._lock:
-            stale = list(self._loading.values())
-            self._loading.clear()
-            self._loaded = set()
-        for ticket in stale:
-            ticket._done.set()
+            before, self.states = self.states, {}
+        for found in list(before.values()):
+            if isinstance(found, LoadTicket):
+                found._done.set()
 
     def _finish(self, ticket: LoadTicket[K], *, loaded: bool) -> bool:
         with self._lock:
-            current = self._loading.get(ticket.key) is ticket
-            if current:
-                del self._loading[ticket.key]
-                if loaded:
-                    self._loaded.add(ticket.key)
+            current = self.states.get(ticket.key) is ticket
+            if current and loaded:
+                self.states[ticket.key] = _LOADED
+            elif current:
+                del self.states[ticket.key]
         ticket._done.set()
         return current

@@ -6,7 +6,7 @@ from acl_shim.host_memory import HostBuffer, read_access, write_access
 from gevar.errors import AddressError, StateError
 from gevar.status import PARAM_INVALID
 from gevar.types import DeviceId, LogicAddr, MemType, TensorDesc
-from gevar.var.load_state import LoadState, LoadTicket
+from gevar.var.load_state import LoadState, LoadTicket, set_loaded
 from gevar.var.mem_resource import POOL_MEM_TYPES
 from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.var_block import VarBlock
@@ -43,28 +43,28 @@ class VarData(VarGraphs):
         StateError
             This thread is loading the variable itself.
 
+        Thread safety: takes no lock; of many threads one gets False.
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::CheckAndSetVarLoaded.
         Differs: edges 6, 18 and 22 of docs/differences.md.
         """
         if op is None:
             raise ValueError("op is None: give the node whose data is to be loaded")
-        load_addr = op.load_addr
-        if load_addr is None:
+        if not op.output_offsets:
             return False
-        addr = LogicAddr(load_addr)
+        addr, descs = op.output_offsets[0], op.output_desc
+        if descs and descs[0].attrs:
+            addr -= descs[0].inner_offset
+        device = self._device_records.devices.get(device_id) or self._device_records.device(device_id)
         while True:
-            with self._lock:
-                resource = self._resource
-                if resource is None or resource.starts_at(addr) is None:
-                    return False
-                ticket, was_loaded = self._device_records.device(device_id).data.set_loaded(addr)
-            if ticket is None:
-                return was_loaded
-            ticket.wait()
+            states, resource = device.data.states, self._resource
+            if resource is None or (resource.blocks.exact(addr) is None and addr not in resource.pool_blocks):
+                return False
+            found = set_loaded(states, addr)
+            if found is True or found is False:
+                return found
+            found.wait()
 
-    def begin_var_load(
-        self, logic_addr: LogicAddr, device_id: DeviceId = DEFAULT_DEVICE_ID
-    ) -> LoadTicket[LogicAddr] | None:
+    def begin_var_load(self, logic_addr: LogicAddr, device_id: DeviceId = DEFAULT_DEVICE_ID) -> LoadTicket[int] | None:
         """Take the loading of a variable's data on a device, or wait until another thread has done it.
 
         The ticket is a context: it commits when the block ends, and aborts when the block raises.

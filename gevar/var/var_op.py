@@ -63,16 +63,6 @@ class VarOp:
         return element_size_code(self.output_desc[0].dtype) if self.output_desc else UNSUPPORTED_SIZE
 
     @property
-    def load_addr(self) -> int | None:
-        """Logical address at which the op's data starts: output offset 0 less its inner offset; None without offsets.
-
-        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::CheckAndSetVarLoaded.
-        """
-        if not self.output_offsets:
-            return None
-        return self.output_offsets[0] - (self.output_desc[0].inner_offset if self.output_desc else 0)
-
-    @property
     def ref_source(self) -> str | None:
         """Name of the variable that this node is a reference to; None for a node that is none.
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from gevar.errors import GevarError
 from gevar.types import DataType, DeviceId, Format, LogicAddr, TensorDesc
-from gevar.var import VarManager, VarOp
-from gevar.var.var_bulk import VarItem
+from gevar.var import VarManager, VarOp, var_registry
+from gevar.var.new_variables import VarItem
 from gevar.var.var_op import AttrValue
-from tests.helpers.var_memory import GIB, FakeMemory, make_manager
+from tests.helpers.var_memory import GIB, FakeMemory, make_desc, make_manager
 from tests.helpers.var_states import state_bytes
 
 BASE = 128 * GIB
@@ -54,9 +54,10 @@ def _singles(one: Callable[[str, VarOp | None, TensorDesc], LogicAddr], batch: l
     return addrs
 
 
-def _manager() -> VarManager:
+def _manager(*, has_alias: bool = True) -> VarManager:
     vm = make_manager(FakeMemory())
-    vm.set_batch_variables_key_name("alias", "c")
+    if has_alias:
+        vm.set_batch_variables_key_name("alias", "c")
     vm.set_var_mem_max_size(128 * 1024)
     return vm
 
@@ -66,12 +67,14 @@ def _told(vm: VarManager) -> tuple[object, ...]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(BATCHES)
-def test_registering_many_is_a_loop_of_single_calls_or_nothing(batches: list[tuple[bool, list[VarItem]]]) -> None:
+@given(BATCHES, st.booleans())
+def test_registering_many_is_a_loop_of_single_calls_or_nothing(
+    batches: list[tuple[bool, list[VarItem]]], has_alias: bool
+) -> None:
     done: list[tuple[bool, list[VarItem]]] = []
-    bulk = _manager()
+    bulk = _manager(has_alias=has_alias)
     for is_restored, batch in batches:
-        loop = _manager()
+        loop = _manager(has_alias=has_alias)
         for restored_before, before in done:
             _singles(loop.restore_var_mem if restored_before else loop.assign_var_mem, before)
         expected = _singles(loop.restore_var_mem if is_restored else loop.assign_var_mem, batch)
@@ -90,6 +93,26 @@ def test_registering_many_is_a_loop_of_single_calls_or_nothing(batches: list[tup
         bulk.check()
     for name, _, desc in (item for _, batch in done for item in batch):
         assert bulk.get_var_addr_many([name], [desc]).tolist() == [bulk.get_var_addr(name, desc)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(items(), max_size=12), st.sampled_from([None, 0, 1024, 4096]), st.sampled_from([BASE, (1 << 63) - 9000])
+)
+def test_new_variables_are_placed_as_all_others_are(batch: list[VarItem], restored: int | None, base: int) -> None:
+    quick, slow = _manager(has_alias=False), _manager(has_alias=False)
+    results = []
+    for vm in (quick, slow):
+        vm.set_var_mem_logic_base(base)
+        if restored is not None:
+            vm.restore_var_mem("r", VarOp("r", "Variable", (), (base + restored,)), make_desc(8))
+        with pytest.MonkeyPatch.context() as patch:
+            if vm is slow:
+                patch.setattr(var_registry, "assign_new", lambda *_: None)
+            results.append(_singles(vm.assign_var_mem, batch))
+        vm.check()
+    assert str(results[0]) == str(results[1])
+    assert _told(quick) == _told(slow)
 
 
 @settings(max_examples=100, deadline=None)

@@ -39,7 +39,7 @@ def _add(vm: VarManager, addr: int, size: int) -> None:
 
 
 def _records(vm: VarManager) -> dict[LogicAddr, DeviceRecord]:
-    return vm._device_records._devices[vm.device_id].records
+    return vm._device_records.devices[vm.device_id].records
 
 
 def _first(vm: VarManager) -> DeviceRecord:

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from gevar.errors import StateError
-from gevar.var.load_state import LoadState, LoadTable, LoadTicket
+from gevar.var.load_state import LoadState, LoadTable, LoadTicket, set_loaded
 
 
 @pytest.fixture
@@ -97,6 +97,41 @@ def test_enter_does_not_wait(table: LoadTable[str]) -> None:
     assert table.enter("k") == (ticket, False)
     ticket.commit()
     assert table.enter("k") == (None, False)
+
+
+def test_set_loaded_does_not_wait(table: LoadTable[str]) -> None:
+    assert set_loaded(table.states, "k") is False
+    assert set_loaded(table.states, "k") is True
+    assert table.is_loaded("k")
+    assert table.begin("k") is None
+    ticket = _begin(table, "other")
+    assert set_loaded(table.states, "other") is ticket
+    assert table.state("other") is LoadState.LOADING
+    ticket.abort()
+    assert set_loaded(table.states, "other") is False
+
+
+def test_what_is_set_in_cleared_states_is_forgotten(table: LoadTable[str]) -> None:
+    states = table.states
+    table.clear()
+    assert set_loaded(states, "k") is False
+    assert table.state("k") is LoadState.ABSENT
+
+
+def test_of_many_threads_one_sets_it(table: LoadTable[str]) -> None:
+    answers: list[object] = []
+    start = threading.Barrier(8)
+
+    def ask() -> None:
+        start.wait()
+        answers.extend(set_loaded(table.states, str(number)) for number in range(500))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (answers.count(False), answers.count(True)) == (500, 7 * 500)
 
 
 def test_a_thread_does_not_wait_for_itself(table: LoadTable[str]) -> None:

@@ -5,7 +5,7 @@ import pytest
 from gevar.proto import ge_ir
 from gevar.types import DataType, TensorDesc
 from gevar.var import VarOp
-from tests.helpers.var_memory import file_constant, make_desc, with_inner_offset
+from tests.helpers.var_memory import file_constant, make_desc
 
 
 @pytest.mark.parametrize(
@@ -19,20 +19,6 @@ from tests.helpers.var_memory import file_constant, make_desc, with_inner_offset
 )
 def test_size_code_is_that_of_output_0(outputs: tuple[TensorDesc, ...], code: int) -> None:
     assert VarOp("c", "Constant", outputs).size_code == code
-
-
-@pytest.mark.parametrize(
-    ("outputs", "offsets", "addr"),
-    [
-        ((make_desc(4),), (), None),
-        ((make_desc(4),), (4096,), 4096),
-        ((make_desc(4),), (4096, 8), 4096),
-        ((with_inner_offset(make_desc(4), 100),), (4096,), 3996),
-        ((), (4096,), 4096),
-    ],
-)
-def test_load_addr(outputs: tuple[TensorDesc, ...], offsets: tuple[int, ...], addr: int | None) -> None:
-    assert VarOp("c", "Constant", outputs, offsets).load_addr == addr
 
 
 def test_file_slice() -> None:
