@@ -75,5 +75,6 @@ def _report(error: OutOfMemoryError, allocator: Reported, size_bytes: int, where
         "free": room + figures.hole_bytes,
         "largest": max(room, figures.largest_hole_bytes),
     }
-    advice = advice_for(size_bytes, error.page_kind, classes, holders, own)
+    may_widen = allocator.mode is not HugePageMode.FIRST
+    advice = advice_for(size_bytes, error.page_kind, classes, holders, own, names_option=may_widen)
     return MemoryReport(size_bytes, device.id, where, own["free"], own["largest"], classes, holders, advice)

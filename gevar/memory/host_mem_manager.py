@@ -207,7 +207,7 @@ def _open_object(path: Path, op_name: str, size: int) -> tuple[int, bool]:
         descriptor = os.open(path.parent, flags | os.O_TMPFILE, 0o600)
         try:
             os.ftruncate(descriptor, size)
-            os.link(f"/proc/self/fd/{descriptor}", path, follow_symlinks=True)
+            _give_name(descriptor, path)
         except FileExistsError:  # another process was faster
             os.close(descriptor)
         except BaseException:
@@ -216,3 +216,12 @@ def _open_object(path: Path, op_name: str, size: int) -> tuple[int, bool]:
         else:
             return descriptor, True
     raise state_error(f"shared memory {path.name} of {op_name!r} comes and goes: try again", FAILED)
+
+
+def _give_name(descriptor: int, path: Path) -> None:
+    """Give an unnamed file a name that nothing has."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:  # with a folder given, os.link follows the link in /proc; else it does not, whatever its arguments say
+        os.link(f"/proc/self/fd/{descriptor}", path.name, dst_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)

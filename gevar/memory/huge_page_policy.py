@@ -132,6 +132,8 @@ class PageSource:
             try:
                 handle = self.pool.malloc_physical(reuse=reuse)
             except AclError as error:
+                if error.call != "aclrtMallocPhysical":
+                    raise
                 self._refuse(error)
                 return None
             self._budget = RETRY_BUDGET

@@ -14,6 +14,7 @@ from gevar.options import VARIABLE_USE_1G_HUGE_PAGE
 MOST_HOLDERS: Final = 5
 """How many holders a report names."""
 
+NO_TAG: Final = "blocks without a tag"
 HUGE_PAGES: Final = "2 MiB pages"
 GIANT_PAGES: Final = "1 GiB pages"
 
@@ -176,7 +177,8 @@ def page_class_figures(device: Device) -> tuple[PageClassFigures, ...]:
 def largest_holders(tagged: Iterable[tuple[str, int]], most: int = MOST_HOLDERS) -> tuple[Holder, ...]:
     """Return who holds the most, from (tag, size in bytes) of every block."""
     sums: dict[str, tuple[int, int]] = {}
-    for tag, size_bytes in tagged:
+    for name, size_bytes in tagged:
+        tag = name or NO_TAG
         total, count = sums.get(tag, (0, 0))
         sums[tag] = total + size_bytes, count + 1
     ranked = sorted(sums.items(), key=lambda entry: (-entry[1][0], entry[0]))
@@ -189,6 +191,8 @@ def advice_for(
     page_classes: tuple[PageClassFigures, ...],
     holders: tuple[Holder, ...],
     own: Mapping[str, int],
+    *,
+    names_option: bool = True,
 ) -> tuple[str, ...]:
     """Return what to try.
 
@@ -203,6 +207,8 @@ def advice_for(
     own
         Figures in bytes of the memory that was asked, where it has them: ``room`` and ``limit`` of its range,
         ``cached`` for what it keeps unused, ``free`` and ``largest`` of its free runs.
+    names_option
+        Whether another value of the option for 1 GiB pages may help.
     """
     steps: list[str] = []
     limit = own.get("limit")
@@ -212,8 +218,8 @@ def advice_for(
         steps.append("free blocks that are neighbours: the free memory lies in pieces")
     if own.get("cached", 0):
         steps.append(f"free the {size_text(own['cached'])} that are kept unused")
-    for pages in page_classes:
-        if page_kind is not None and page_kind == GIANT_PAGES:
+    for pages in page_classes if names_option else ():
+        if page_kind == GIANT_PAGES:
             if pages.name == HUGE_PAGES and pages.largest_free_bytes >= requested_bytes:
                 steps.append(f"set {VARIABLE_USE_1G_HUGE_PAGE} to 2, so that 2 MiB pages serve too")
         elif pages.name == GIANT_PAGES and pages.largest_free_bytes >= requested_bytes:
