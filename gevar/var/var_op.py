@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gevar.types import DataType, TensorDesc
-from gevar.types.data_type import UNSUPPORTED_SIZE, element_size_code
+from gevar.types.data_type import UNSUPPORTED_SIZE
 
 VARIABLE: Final = "Variable"
 CONSTANTOP: Final = "Constant"
@@ -60,7 +60,7 @@ class VarOp:
     @property
     def size_code(self) -> int:
         """Element size code of output 0: bytes, or 1000 + bits; -1 without an output or a fixed size."""
-        return element_size_code(self.output_desc[0].dtype) if self.output_desc else UNSUPPORTED_SIZE
+        return self.output_desc[0].dtype.size_code if self.output_desc else UNSUPPORTED_SIZE
 
     @property
     def ref_source(self) -> str | None:
@@ -99,7 +99,7 @@ class VarOp:
             The attribute is not an integer, or missing while there is no default.
         """
         value = self.attrs.get(name, default)
-        if not isinstance(value, int):
+        if not isinstance(value, int) or isinstance(value, bool):
             raise ValueError(f"op {self.name!r}: attribute {name} is {value!r}; give an integer")
         return value
 

@@ -119,7 +119,7 @@ class VarRegistry(SessionState):
         StateError
             The manager is not initialised (status PARAM_INVALID).
         ValueError
-            An attribute of the node has the wrong type.
+            There is no such kind of memory, or an attribute of the node has the wrong type.
         VariableError
             The place lies outside the variable memory, the node has no offset, the size is negative, a place holder is
             not as it should be, or the variable is there and smaller or of another kind of memory (status
@@ -152,7 +152,7 @@ class VarRegistry(SessionState):
         StateError
             The manager is not initialised (status INTERNAL_ERROR).
         ValueError
-            `logic_addr` is not an unsigned 64-bit number.
+            `logic_addr` is not an unsigned 64-bit number, or there is no such kind of memory.
         VariableError
             A variable in another kind of memory starts at the address (status PARAM_INVALID).
 

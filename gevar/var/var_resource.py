@@ -7,6 +7,7 @@ Source: GE source, base/graph/manager/graph_var_manager.cc, VarResource.
 """
 
 from dataclasses import replace
+from typing import Final
 
 from gevar.align import INT64_MAX, UINT64_MAX
 from gevar.errors import AclError, StateError, VariableError
@@ -14,12 +15,16 @@ from gevar.status import INTERNAL_ERROR, PARAM_INVALID
 from gevar.types import LogicAddr, MemType, TensorDesc
 from gevar.var.mem_resource import POOL_MEM_TYPES, MemResource, Placement
 from gevar.var.memory_config import MemoryConfig
+from gevar.var.new_variables import assign_new
 from gevar.var.placing import Placing
 from gevar.var.var_block import VarBlock, VarRecord
 from gevar.var.var_key import VarKey
-from gevar.var.var_op import CONSTANTOP, VarOp
+from gevar.var.var_op import CONSTANTOP, CONSTPLACEHOLDER, VarOp
 from gevar.var.var_request import VarRequest
 from gevar.var.var_tables import VarTables, extern_memory_of
+
+_HBM: Final = MemType.RT_MEMORY_HBM
+_MEM_TYPES: Final = frozenset(MemType)
 
 
 class VarResource(VarTables):
@@ -31,14 +36,17 @@ class VarResource(VarTables):
         Raises
         ------
         ValueError
-            An attribute of a file constant has the wrong type.
+            There is no such kind of memory, or an attribute of a file constant has the wrong type.
         """
-        key, file_slice = self.var_key(name, desc), None if op is None else op.file_slice
-        probe = None
-        if op is not None and op.op_type == CONSTANTOP and self._named_block(key, desc.size) is None:
+        if mem_type not in _MEM_TYPES:
+            raise ValueError(f"memory type of variable {name!r} is {mem_type!r}; give a MemType")
+        key, probe, file_slice = self.var_key(name, desc), None, None
+        if op is not None and op.op_type == CONSTANTOP and not self._has_room(key, desc.size):
             probe = self.constants.probe(op)
-        if probe is not None:
-            self.constants.find(probe, desc.size, mem_type)  # compares the bytes now; the probe remembers the answer
+            if probe is not None:
+                self.constants.find(probe, desc.size, mem_type)  # compares the bytes now; the probe remembers it
+        elif op is not None:
+            file_slice = op.file_slice
         return VarRequest(key, desc, mem_type, op, probe, file_slice)
 
     def completed(self, request: VarRequest) -> VarRequest:
@@ -46,8 +54,7 @@ class VarResource(VarTables):
         op, size_bytes = request.op, request.desc.size
         if op is None or request.probe is not None or op.op_type != CONSTANTOP:
             return request
-        known = self._named_block(request.key, size_bytes) is not None
-        return request if known else replace(request, probe=self.constants.probe(op))
+        return request if self._has_room(request.key, size_bytes) else replace(request, probe=self.constants.probe(op))
 
     def assign(self, request: VarRequest, mem: MemResource, config: MemoryConfig) -> VarRecord:
         """Give a variable its block: its own, its name's, that of an equal weight, or a new one.
@@ -67,6 +74,11 @@ class VarResource(VarTables):
         if block is not None:
             self._revive(request, block, INTERNAL_ERROR)
             return self._point(request, block, _offset(block.mem_type, block.logic_addr, config), placing)
+        if request.mem_type == _HBM and (request.op is None or request.op.op_type != CONSTPLACEHOLDER):
+            block = assign_new(self, key.name, request.op, desc, mem, config)
+            if block is not None:
+                self._index_weight(request, block)
+                return block
         extern = extern_memory_of(request, INTERNAL_ERROR)
         placement = _place(request, mem, config)
         addr, offset = placement.logic_addr, placement.offset
@@ -89,6 +101,11 @@ class VarResource(VarTables):
         elif request.file_slice is not None:
             block, placing = self.file_constants.find(request.file_slice, size_bytes, mem_type), Placing.FILE_SLICE
         return block, Placing.ASSIGNED if block is None else placing
+
+    def _has_room(self, key: VarKey, size_bytes: int) -> bool:
+        """Whether a name that is there has a block that is large enough."""
+        is_known = key.name in self.cur_descs or key in self.records
+        return is_known and self._named_block(key, size_bytes) is not None
 
     def _named_block(self, key: VarKey, size_bytes: int) -> VarBlock | None:
         """The block that a key has, else that of its name's current description, if it is large enough."""

@@ -81,7 +81,7 @@ class VarTables:
 
     def var_key(self, name: str, desc: TensorDesc) -> VarKey:
         """Return the key of a variable with a description."""
-        return VarKey(self.batch_names.get(name, name), desc.format, desc.dtype)
+        return VarKey._make((self.batch_names.get(name, name), desc.format, desc.dtype))
 
     def find_record(self, name: str, desc: TensorDesc) -> VarRecord | None:
         """Return what a name and a description stand for; None where they were never registered."""

@@ -9,8 +9,7 @@ Differs: edges 11 and 12 of docs/differences.md.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 import xxhash
 
@@ -31,77 +30,117 @@ def bytes_equal(first: memoryview, second: memoryview) -> bool:
     )
 
 
-class SharedBlocks:
-    """Blocks that hold the same weight, in the order they were made."""
+def _view(op: VarOp) -> memoryview:
+    """The bytes of a weight. A view is larger than all else that is kept of a small one, so none is kept."""
+    view = memoryview(b"" if op.value is None else op.value)
+    if view.format == "B" and view.ndim == 1:
+        return view
+    return view.cast("B") if view.nbytes else memoryview(b"")
 
-    def __init__(self) -> None:
-        self._holders: dict[VarBlock, None] = {}
-        self._sizes: list[int] = []  # rising: a block that is not larger than the last would never be taken
-        self._blocks: list[VarBlock] = []
+
+class SharedBlocks:
+    """Blocks that hold the same weight, in the order they were made.
+
+    Attributes
+    ----------
+    first : VarBlock
+        The oldest; most weights have no other.
+    """
+
+    __slots__ = ("_others", "_rising", "first")
+
+    def __init__(self, first: VarBlock) -> None:
+        self.first = first
+        self._others: dict[VarBlock, None] | None = None
+        self._rising: list[VarBlock] = _NO_BLOCKS  # by size: a block that is not larger than the last is never taken
 
     def __contains__(self, block: VarBlock) -> bool:
-        return block in self._holders
+        return block is self.first or (self._others is not None and block in self._others)
 
     def __iter__(self) -> Iterator[VarBlock]:
-        return iter(self._holders)
+        yield self.first
+        yield from self._others or ()
 
     def add(self, block: VarBlock) -> None:
         """Add a block."""
-        self._holders[block] = None
-        if not self._sizes or block.size_bytes > self._sizes[-1]:
-            self._sizes.append(block.size_bytes)
-            self._blocks.append(block)
+        if self._others is None:
+            self._others, self._rising = {}, [self.first]
+        self._others[block] = None
+        if block.size_bytes > self._rising[-1].size_bytes:
+            self._rising.append(block)
 
-    def remove_last(self, block: VarBlock) -> None:
-        """Take out the block that was added last."""
-        del self._holders[block]
-        if self._blocks[-1] is block:
-            self._blocks.pop()
-            self._sizes.pop()
+    def remove_last(self, block: VarBlock) -> bool:
+        """Take out the block that was added last; False for the only one, which stays."""
+        if block is self.first or self._others is None:
+            return False
+        del self._others[block]
+        if self._rising[-1] is block:
+            self._rising.pop()
+        return True
 
     def fitting(self, size_bytes: int) -> VarBlock | None:
         """Return the oldest block that holds this many bytes."""
-        index = bisect_left(self._sizes, size_bytes)
-        return self._blocks[index] if index < len(self._blocks) else None
+        if size_bytes <= self.first.size_bytes:
+            return self.first
+        index = bisect_left(self._rising, size_bytes, key=lambda block: block.size_bytes)
+        return self._rising[index] if index < len(self._rising) else None
 
+
+_NO_BLOCKS: Final[list[VarBlock]] = []
 
 ContentKey = tuple[int, int, bytes]
 """What content is looked up by: length in bytes, element size code, digest."""
 
 
-@dataclass(slots=True, eq=False)
-class Content:
-    """One weight, and the blocks that hold it; of a restored one only the key is known, until equal bytes come."""
+class Content(SharedBlocks):
+    """One weight, and the blocks of one kind of memory that hold it.
 
-    value: memoryview | None
-    blocks: SharedBlocks = field(default_factory=SharedBlocks)
+    Attributes
+    ----------
+    op : VarOp or None
+        Node that has the weight; None for a restored one, of which only the key is known until equal bytes come.
+    following : Content or None
+        Another weight with the same key, or the same one in another kind of memory.
+    """
+
+    __slots__ = ("following", "op")
+
+    def __init__(self, first: VarBlock, op: VarOp | None) -> None:
+        self.first = first
+        self._others = None
+        self._rising = _NO_BLOCKS
+        self.op = op
+        self.following: Content | None = None
 
 
-@dataclass(slots=True, eq=False)
 class ConstantProbe:
     """A constant on its way into the manager: its bytes, its digest, and what they were compared with so far.
 
     Attributes
     ----------
-    value : memoryview
-        Bytes of the weight.
+    op : VarOp
+        Node that has the weight.
     key : tuple
         Length in bytes, element size code, digest.
     """
 
-    value: memoryview
-    key: ContentKey
-    _equal: dict[Content, bool] = field(default_factory=dict)
+    __slots__ = ("_equal", "key", "op")
+
+    def __init__(self, op: VarOp, key: ContentKey) -> None:
+        self.op = op
+        self.key = key
+        self._equal: dict[Content, bool] | None = None
 
     def equals(self, content: Content) -> bool:
         """Tell whether the content has these bytes; asked again, the answer is remembered.
 
         Where the bytes of the content are not known, its key decides.
         """
+        if self._equal is None:
+            self._equal = {}
         known = self._equal.get(content)
         if known is None:
-            value = content.value
-            known = self._equal[content] = value is None or bytes_equal(self.value, value)
+            known = self._equal[content] = content.op is None or bytes_equal(_view(self.op), _view(content.op))
         return known
 
 
@@ -116,70 +155,95 @@ class ConstantIndex:
 
     def __init__(self, digest: Callable[[Bytes], bytes] = xxhash.xxh3_128_digest) -> None:
         self._digest = digest
-        self._contents: dict[tuple[MemType, ContentKey], list[Content]] = {}
+        self._contents: dict[ContentKey, Content] = {}
 
     def probe(self, op: VarOp | None) -> ConstantProbe | None:
         """Return what to look a constant up with; None for an op that never shares by content.
 
         That is every op but a `Constant` with an output of a known element size and a weight of at least one byte.
         """
-        if op is None or op.op_type != CONSTANTOP or op.value is None or op.size_code <= 0:
+        if op is None or op.op_type != CONSTANTOP or op.value is None:
             return None
-        view = memoryview(op.value)
-        if not view.nbytes:
+        size_code, value = op.size_code, _view(op)
+        if size_code <= 0 or not value:
             return None
-        value = view.cast("B")
-        return ConstantProbe(value, (value.nbytes, op.size_code, self._digest(value)))
+        return ConstantProbe(op, (len(value), size_code, self._digest(value)))
 
     def find(self, probe: ConstantProbe, size_bytes: int, mem_type: MemType) -> VarBlock | None:
         """Return the oldest block with these bytes, this capacity and this kind of memory.
 
         Thread safety: may run beside a writer; a block that is being added may be missed.
         """
-        for content in self._contents.get((mem_type, probe.key), ()):
-            if probe.equals(content):
-                return content.blocks.fitting(size_bytes)
-        return None
+        if probe.key not in self._contents:
+            return None
+        content = self._content(probe, mem_type)
+        return None if content is None else content.fitting(size_bytes)
+
+    def _content(self, probe: ConstantProbe, mem_type: MemType) -> Content | None:
+        """The content with these bytes in a kind of memory."""
+        content = self._contents.get(probe.key)
+        while content is not None and not (content.first.mem_type == mem_type and probe.equals(content)):
+            content = content.following
+        return content
 
     def add(self, probe: ConstantProbe, block: VarBlock) -> None:
         """Record that a block holds these bytes. They are kept, not copied."""
-        contents = self._contents.setdefault((block.mem_type, probe.key), [])
-        content = next((known for known in contents if probe.equals(known)), None)
+        if probe.key not in self._contents:
+            self._contents[probe.key] = Content(block, probe.op)
+            return
+        content = self._content(probe, block.mem_type)
         if content is None:
-            content = Content(probe.value)
-            contents.append(content)
-        elif content.value is None:
-            content.value = probe.value
-        content.blocks.add(block)
+            self._append(probe.key, Content(block, probe.op))
+            return
+        if content.op is None:
+            content.op = probe.op
+        content.add(block)
+
+    def _append(self, key: ContentKey, content: Content) -> None:
+        """Add a content behind those of the same key."""
+        last = self._contents.setdefault(key, content)
+        while last.following is not None:
+            last = last.following
+        if last is not content:
+            last.following = content
 
     def remove_last(self, probe: ConstantProbe, block: VarBlock) -> None:
         """Take out the block that was added last for these bytes."""
-        place = (block.mem_type, probe.key)
-        content = next(known for known in self._contents[place] if block in known.blocks)
-        content.blocks.remove_last(block)
-        if not any(content.blocks):
-            self._contents[place].remove(content)
-        if not self._contents[place]:
-            del self._contents[place]
+        before, content = None, self._contents[probe.key]
+        while block not in content:
+            before, content = content, cast("Content", content.following)
+        if content.remove_last(block):
+            return
+        if before is not None:
+            before.following = content.following
+        elif content.following is not None:
+            self._contents[probe.key] = content.following
+        else:
+            del self._contents[probe.key]
 
     def add_restored(self, key: ContentKey, block: VarBlock) -> None:
         """Record that a block holds bytes of which only the key is known."""
-        contents = self._contents.setdefault((block.mem_type, key), [])
-        if not contents:
-            contents.append(Content(None))
-        contents[0].blocks.add(block)
+        content = self._contents.get(key)
+        while content is not None and content.first.mem_type != block.mem_type:
+            content = content.following
+        if content is None:
+            self._append(key, Content(block, None))
+        else:
+            content.add(block)
 
     def holds(self, probe: ConstantProbe, block: VarBlock) -> bool:
         """Tell whether a block was made to hold these bytes."""
-        contents = self._contents.get((block.mem_type, probe.key), ())
-        return any(block in content.blocks for content in contents if probe.equals(content))
+        content = self._content(probe, block.mem_type)
+        return content is not None and block in content
 
     def holders(self) -> Iterator[tuple[ContentKey, VarBlock]]:
         """Yield each block with the key of what it holds; blocks of equal content in the order they were made."""
-        for (_, key), contents in self._contents.items():
-            for content in contents:
-                for block in content.blocks:
+        for key, first in self._contents.items():
+            content: Content | None = first
+            while content is not None:
+                for block in content:
                     yield key, block
+                content = content.following
 
 
 FileSlice = tuple[str, int, int]
@@ -199,18 +263,21 @@ class FileConstantIndex:
 
     def add(self, file_slice: FileSlice, block: VarBlock) -> None:
         """Record that a block holds this slice."""
-        self._blocks.setdefault((block.mem_type, file_slice), SharedBlocks()).add(block)
+        known = self._blocks.get((block.mem_type, file_slice))
+        if known is None:
+            self._blocks[block.mem_type, file_slice] = SharedBlocks(block)
+        else:
+            known.add(block)
 
     def remove_last(self, file_slice: FileSlice, block: VarBlock) -> None:
         """Take out the block that was added last for this slice."""
-        blocks = self._blocks[block.mem_type, file_slice]
-        blocks.remove_last(block)
-        if not any(blocks):
+        if not self._blocks[block.mem_type, file_slice].remove_last(block):
             del self._blocks[block.mem_type, file_slice]
 
     def holds(self, file_slice: FileSlice, block: VarBlock) -> bool:
         """Tell whether a block was made to hold this slice."""
-        return block in self._blocks.get((block.mem_type, file_slice), ())
+        blocks = self._blocks.get((block.mem_type, file_slice))
+        return blocks is not None and block in blocks
 
     def holders(self) -> Iterator[tuple[FileSlice, VarBlock]]:
         """Yield each block with the slice it holds; blocks of one slice in the order they were made."""

@@ -34,9 +34,9 @@ def test_bytes_are_compared_to_the_last(size: int) -> None:
 
 
 def test_the_oldest_block_that_is_large_enough_is_taken() -> None:
-    blocks = SharedBlocks()
     first, small, large = _block(0, 100), _block(1, 50), _block(2, 200)
-    for block in (first, small, large):
+    blocks = SharedBlocks(first)
+    for block in (small, large):
         blocks.add(block)
     assert blocks.fitting(0) is first
     assert blocks.fitting(50) is first
@@ -44,7 +44,7 @@ def test_the_oldest_block_that_is_large_enough_is_taken() -> None:
     assert blocks.fitting(101) is large
     assert blocks.fitting(200) is large
     assert blocks.fitting(201) is None
-    assert SharedBlocks().fitting(0) is None
+    assert SharedBlocks(small).fitting(51) is None
 
 
 @pytest.mark.parametrize(
