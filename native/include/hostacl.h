@@ -90,6 +90,10 @@ HOSTACL_API int hostacl_hold(int32_t device);
 /* Lets the streams of a device (-1: of all devices) go on. With -1 the option hold is off from then on. */
 HOSTACL_API int hostacl_release(int32_t device);
 
+/* Makes symbol the stand-in of a variable of bytes on every device, as the device's compiler does on a card: the calls
+ * with "Symbol" in their name then know it. Each device has its own, zero at first. 0 bytes take the symbol away. */
+HOSTACL_API int hostacl_symbol(const void *symbol, uint64_t bytes);
+
 /* ---- What happens and what is there ---- */
 
 /* Calls of an exported function since the start or the last reset, refused ones included; 0 for an unknown name. */

@@ -14,9 +14,8 @@ static uint64_t number(const void *ptr) {
     return (uint64_t)(uintptr_t)ptr;
 }
 
-aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind,
-                          aclrtStream stream) {
-    ENTER(aclrtMemcpyAsync, dst, destMax, src, count, kind, stream);
+static int copy_in_order(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind,
+                         aclrtStream stream, enum function_id function) {
     if (!count)
         return ACL_SUCCESS;
     if (!dst || !src)
@@ -27,7 +26,20 @@ aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t cou
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "count %zu is above destMax %zu", count,
                            destMax);
     struct copy copy = {.to.addr = number(dst), .from.addr = number(src), .width = count, .rows = 1};
-    return async_copy(&copy, kind, stream, FUNCTION_aclrtMemcpyAsync);
+    return async_copy(&copy, kind, stream, function);
+}
+
+aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind,
+                          aclrtStream stream) {
+    ENTER(aclrtMemcpyAsync, dst, destMax, src, count, kind, stream);
+    return copy_in_order(dst, destMax, src, count, kind, stream, FUNCTION_aclrtMemcpyAsync);
+}
+
+/* Its condition, that unregistered memory makes the copy synchronous, holds for every copy here. */
+aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind,
+                                       aclrtStream stream) {
+    ENTER(aclrtMemcpyAsyncWithCondition, dst, destMax, src, count, kind, stream);
+    return copy_in_order(dst, destMax, src, count, kind, stream, FUNCTION_aclrtMemcpyAsyncWithCondition);
 }
 
 aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {

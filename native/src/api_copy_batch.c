@@ -2,7 +2,8 @@
  *
  * Each attribute says for the pieces from its index on where source and destination are; pieces go from host to device
  * or back. The pieces are copied in their order up to the first that is refused; its index goes to failIndex, SIZE_MAX
- * when there is none. Bad arguments leave failIndex alone. Thread safety: any thread, any time. */
+ * when there is none. Bad arguments leave failIndex alone. The second version of both calls does without the index.
+ * Thread safety: any thread, any time. */
 #include "acl/acl.h"
 #include "async_copy.h"
 #include "context.h"
@@ -23,7 +24,9 @@ struct batch {
     const aclrtMemcpyBatchAttr *attrs;
     const size_t *attrs_indexes;
     size_t num_attrs;
-    size_t *fail_index;
+    size_t *fail_index;        /* where the index of the first refused piece goes; null in the second version */
+    bool tells_index;          /* the first version, which has that argument */
+    enum function_id function; /* of tasks */
 };
 
 static bool all_empty(const struct batch *batch) {
@@ -35,9 +38,8 @@ static bool all_empty(const struct batch *batch) {
 }
 
 static int check_pointers(const struct batch *batch) {
-    const void *const needed[] = {batch->dsts,  batch->dest_maxs,     batch->srcs,
-                                  batch->attrs, batch->attrs_indexes, batch->fail_index};
-    static const char *const names[] = {"dsts", "destMaxs", "srcs", "attrs", "attrsIndexes", "failIndex"};
+    const void *const needed[] = {batch->dsts, batch->dest_maxs, batch->srcs, batch->attrs, batch->attrs_indexes};
+    static const char *const names[] = {"dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"};
     for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
         if (!needed[i])
             return error_null(names[i]);
@@ -78,6 +80,8 @@ static int check_pieces(const struct batch *batch) {
 
 static int check_batch(const struct batch *batch) {
     int code = check_pointers(batch);
+    if (!code && batch->tells_index && !batch->fail_index)
+        code = error_null("failIndex");
     if (!code)
         code = check_pieces(batch);
     return code ? code : check_attrs(batch);
@@ -121,7 +125,7 @@ static int do_piece(const struct batch *batch, size_t i, struct stream *stream, 
     }
     int code = async_copy_plan(&copy, ACL_MEMCPY_DEFAULT, &route);
     *at_once = *at_once || route.at_once;
-    return code ? code : async_copy_submit(stream, &copy, NULL, FUNCTION_aclrtMemcpyBatchAsync);
+    return code ? code : async_copy_submit(stream, &copy, NULL, batch->function);
 }
 
 /* Does the pieces up to the first that is refused; returns a code. The table lock is held. */
@@ -140,7 +144,8 @@ static int do_pieces(const struct batch *batch, struct stream *stream) {
         if (code)
             failed = i;
     }
-    *batch->fail_index = failed;
+    if (batch->fail_index)
+        *batch->fail_index = failed;
     int waited = at_once ? stream_wait(stream, NEVER) : ACL_SUCCESS;
     return code ? code : waited;
 }
@@ -175,7 +180,17 @@ aclError aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *si
                           aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex) {
     ENTER(aclrtMemcpyBatch, IN(dsts), IN(destMaxs), IN(srcs), IN(sizes), numBatches, IN(attrs), IN(attrsIndexes),
           numAttrs, failIndex);
-    struct batch batch = {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs, failIndex};
+    struct batch batch = {dsts,
+                          destMaxs,
+                          srcs,
+                          sizes,
+                          numBatches,
+                          attrs,
+                          attrsIndexes,
+                          numAttrs,
+                          failIndex,
+                          true,
+                          FUNCTION_aclrtMemcpyBatch};
     return run_batch(&batch, false, NULL);
 }
 
@@ -184,6 +199,53 @@ aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_
                                aclrtStream stream) {
     ENTER(aclrtMemcpyBatchAsync, IN(dsts), IN(destMaxs), IN(srcs), IN(sizes), numBatches, IN(attrs), IN(attrsIndexes),
           numAttrs, failIndex, stream);
-    struct batch batch = {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs, failIndex};
+    struct batch batch = {dsts,
+                          destMaxs,
+                          srcs,
+                          sizes,
+                          numBatches,
+                          attrs,
+                          attrsIndexes,
+                          numAttrs,
+                          failIndex,
+                          true,
+                          FUNCTION_aclrtMemcpyBatchAsync};
+    return run_batch(&batch, true, stream);
+}
+
+aclError aclrtMemcpyBatchV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+                            aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs) {
+    ENTER(aclrtMemcpyBatchV2, IN(dsts), IN(destMaxs), IN(srcs), IN(sizes), numBatches, IN(attrs), IN(attrsIndexes),
+          numAttrs);
+    struct batch batch = {dsts,
+                          destMaxs,
+                          srcs,
+                          sizes,
+                          numBatches,
+                          attrs,
+                          attrsIndexes,
+                          numAttrs,
+                          NULL,
+                          false,
+                          FUNCTION_aclrtMemcpyBatchV2};
+    return run_batch(&batch, false, NULL);
+}
+
+aclError aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+                                 aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs,
+                                 aclrtStream stream) {
+    ENTER(aclrtMemcpyBatchAsyncV2, IN(dsts), IN(destMaxs), IN(srcs), IN(sizes), numBatches, IN(attrs), IN(attrsIndexes),
+          numAttrs, stream);
+    struct batch batch = {dsts,
+                          destMaxs,
+                          srcs,
+                          sizes,
+                          numBatches,
+                          attrs,
+                          attrsIndexes,
+                          numAttrs,
+                          NULL,
+                          false,
+                          FUNCTION_aclrtMemcpyBatchAsyncV2};
     return run_batch(&batch, true, stream);
 }

@@ -155,3 +155,21 @@ aclError aclrtIpcMemSetImportPid(const char *key, int32_t *pid, size_t num) {
     return share ? error_raise(ERROR_DRIVER, ACL_ERROR_RT_OVER_LIMIT, "%zu more processes cannot be listed", num)
                  : unknown_key(key);
 }
+
+/* There is one way to all memory, so the attribute only has to exist. */
+aclError aclrtIpcMemSetAttr(const char *key, aclrtIpcMemAttrType type, uint64_t attr) {
+    ENTER(aclrtIpcMemSetAttr, key, type, attr);
+    uint64_t token;
+    if (!key)
+        return error_null("key");
+    if (type != ACL_RT_IPC_MEM_ATTR_ACCESS_LINK || attr > ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_UB_MULTI_PORT_PATH)
+        return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID,
+                           "type is %d and must be 0, attr is %llu and must be 0 to 3", (int)type,
+                           (unsigned long long)attr);
+    if (!share_parse(key, &token))
+        return unknown_key(key);
+    table_lock();
+    bool known = share_find(token);
+    table_unlock();
+    return known ? ACL_SUCCESS : unknown_key(key);
+}

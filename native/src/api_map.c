@@ -20,14 +20,12 @@ static int not_there(void) {
     return error_raise(ERROR_MEMORY, ACL_ERROR_RT_MEMORY_ALLOCATION, "the host is out of memory");
 }
 
-/* Everything after the checks of the entry layer. */
-static int map(uint64_t addr, uint64_t size, const void *handle, bool access) {
-    struct physical *physical = physical_at(handle);
-    int code = reserve_need_feature();
-    if (code)
-        return code;
-    if (!physical)
-        return error_raise(ERROR_DRIVER, ACL_ERROR_RT_INVALID_HANDLE, "handle %p is not alive", handle);
+static int not_alive(const void *handle) {
+    return error_raise(ERROR_DRIVER, ACL_ERROR_RT_INVALID_HANDLE, "handle %p is not alive", handle);
+}
+
+/* Shows the front of a physical memory at a place; returns a code. */
+static int show(struct physical *physical, uint64_t addr, uint64_t size, bool access) {
     const char *why = mapping_refusal(physical, addr, size);
     if (!why && size < physical->pages.bytes && !runtime_config()->profile->front_maps)
         why = "the handle is larger; map its whole size";
@@ -37,6 +35,15 @@ static int map(uint64_t addr, uint64_t size, const void *handle, bool access) {
                            (unsigned long long)size, (unsigned long long)physical->pages.bytes,
                            (unsigned long long)addr, why);
     return mapping_make(physical, addr, size, access) ? ACL_SUCCESS : not_there();
+}
+
+/* Everything after the checks of the entry layer. */
+static int map(uint64_t addr, uint64_t size, const void *handle, bool access) {
+    struct physical *physical = physical_at(handle);
+    int code = reserve_need_feature();
+    if (code)
+        return code;
+    return physical ? show(physical, addr, size, access) : not_alive(handle);
 }
 
 static int check_and_map(void *virPtr, size_t size, size_t offset, const void *handle, uint64_t flags, bool access) {
@@ -61,6 +68,45 @@ aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle
 aclError aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags) {
     ENTER(aclrtMemMapNoAccess, virPtr, size, offset, handle, flags);
     return check_and_map(virPtr, size, offset, handle, flags, false);
+}
+
+/* Everything after the checks of the entry layer. */
+static int map_again(uint64_t to, uint64_t size, uint64_t from) {
+    const struct mapping *mapping = mapping_at(from);
+    int code = reserve_need_feature();
+    if (code)
+        return code;
+    if (mapping && mapping->region.range.start == from)
+        return show(mapping->physical, to, size, true);
+    return error_raise(ERROR_DRIVER, ACL_ERROR_RT_DRV_INTERNAL_ERROR, "0x%llx is not the start of a mapping",
+                       (unsigned long long)from);
+}
+
+/* There is one way to all memory, so the number of the link only has to exist. */
+aclError aclrtMemMapSelectedLink(void *virPtrDst, size_t size, void *virPtrSrc, uint32_t linkIdx) {
+    ENTER(aclrtMemMapSelectedLink, virPtrDst, size, virPtrSrc, linkIdx);
+    if (!virPtrDst || !virPtrSrc)
+        return error_null(virPtrDst ? "virPtrSrc" : "virPtrDst");
+    if (!size)
+        return error_raise(ERROR_VALUE, ACL_ERROR_INVALID_PARAM, "size is 0");
+    if (linkIdx > ACL_RT_MEM_LINK_IDX_1)
+        return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "linkIdx %u is neither 0 nor 1", linkIdx);
+    table_lock();
+    int code = map_again((uint64_t)(uintptr_t)virPtrDst, size, (uint64_t)(uintptr_t)virPtrSrc);
+    table_unlock();
+    return code;
+}
+
+aclError aclrtMemMapSetLink(aclrtDrvMemHandle handle, aclrtMemLinkType adviceLink) {
+    ENTER(aclrtMemMapSetLink, handle, adviceLink);
+    if (!handle)
+        return error_null("handle");
+    if ((uint32_t)adviceLink > ACL_RT_MEM_ACCESS_UB_MULTI_PORT_PATH)
+        return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "adviceLink %d is not in 0..3", (int)adviceLink);
+    table_lock();
+    bool alive = physical_at(handle);
+    table_unlock();
+    return alive ? ACL_SUCCESS : not_alive(handle);
 }
 
 static int unmap(uint64_t addr) {

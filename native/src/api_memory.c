@@ -1,9 +1,9 @@
 /* Exported: device memory.
  *
  * Sizes and page classes: the entry rounds the size up to 32 bytes, aclrtMalloc and aclrtMallocCached after adding the
- * padding of the product. The rounded size decides the class for the HUGE_FIRST policies: above 1 MiB 2 MiB pages, else
- * 4 KiB pages. Plain aclrtMalloc serves every P2P policy but the 1 GiB one from 4 KiB pages; only aclrtMallocWithCfg
- * honours the huge ones.
+ * padding of the product. Memory for the task scheduler is as that with a configuration. The rounded size decides the
+ * class for the HUGE_FIRST policies: above 1 MiB 2 MiB pages, else 4 KiB pages. Plain aclrtMalloc serves every P2P
+ * policy but the 1 GiB one from 4 KiB pages; only aclrtMallocWithCfg honours the huge ones.
  *
  * Out pointers: left alone when entry or runtime refuse, null when the driver has no memory.
  *
@@ -166,8 +166,7 @@ static int check_wishes(const struct malloc_wishes *wishes) {
                        (long long)wishes->device, (long long)current);
 }
 
-aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg) {
-    ENTER(aclrtMallocWithCfg, devPtr, size, policy, IN(cfg));
+static int malloc_wished(void **devPtr, size_t size, aclrtMemMallocPolicy policy, const aclrtMallocConfig *cfg) {
     struct malloc_wishes wishes;
     int code = check_request(devPtr, size);
     if (!code)
@@ -175,6 +174,16 @@ aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy pol
     if (!code)
         code = check_wishes(&wishes);
     return code ? code : malloc_rounded(&config_entry, devPtr, size, (uint32_t)policy);
+}
+
+aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg) {
+    ENTER(aclrtMallocWithCfg, devPtr, size, policy, IN(cfg));
+    return malloc_wished(devPtr, size, policy, cfg);
+}
+
+aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg) {
+    ENTER(aclrtMallocForTaskScheduler, devPtr, size, policy, IN(cfg));
+    return malloc_wished(devPtr, size, policy, cfg);
 }
 
 static aclError free_block(void *devPtr) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "acl/acl.h"
+#include "blocks.h"
 #include "context.h"
 #include "device.h"
 #include "entry.h"
@@ -67,6 +68,30 @@ aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
     ENTER(aclrtDeviceDisablePeerAccess, peerDeviceId);
     table_lock();
     int code = change(peerDeviceId, peer_disable);
+    table_unlock();
+    return code;
+}
+
+/* Everything after the entry; the table lock is held. */
+static int map_to_peer(void *ptr, size_t size, int32_t id) {
+    const struct device *device = valid_device(id);
+    if (!device)
+        return ACL_ERROR_RT_INVALID_DEVICEID;
+    if (block_allow_device((uint64_t)(uintptr_t)ptr, size, device))
+        return ACL_SUCCESS;
+    return error_raise(ERROR_DRIVER, ACL_ERROR_RT_DRV_INTERNAL_ERROR, "%p + %zu bytes is not inside one live block",
+                       ptr, size);
+}
+
+aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId, uint64_t flags) {
+    ENTER(aclrtMemP2PMap, devPtr, size, dstDevId, flags);
+    if (!devPtr)
+        return error_null("devPtr");
+    if (!size || flags)
+        return error_raise(ERROR_VALUE, ACL_ERROR_INVALID_PARAM, "size is %zu, flags is %llu and must be 0", size,
+                           (unsigned long long)flags);
+    table_lock();
+    int code = map_to_peer(devPtr, size, dstDevId);
     table_unlock();
     return code;
 }

@@ -1,7 +1,7 @@
 /* Exported: what a device is and how it is. None of these calls needs a context or opens a device.
  *
- * Answers are those the simulated device can give: its memory, its state, its number. A figure of the chip that has no
- * counterpart here, such as a number of cores, is refused with 207000 rather than invented.
+ * Answers are those the simulated device can give: its memory, its state, its number, and figures that are options. A
+ * figure of the chip that has no counterpart here, such as a warp size, is refused with 207000 rather than invented.
  *
  * Thread safety: any thread, any time. */
 #include <stdio.h>
@@ -15,21 +15,6 @@
 #include "runtime.h"
 #include "table.h"
 
-static int null_argument(const char *name) {
-    return error_raise(ERROR_NULL, ACL_ERROR_INVALID_PARAM, "%s is null", name);
-}
-
-/* Whether there is a device of that id; if not, the refusal with that code is recorded. */
-static bool check_device(int64_t id, int code) {
-    table_lock();
-    uint32_t count = runtime_config()->devices;
-    table_unlock();
-    if (id >= 0 && id < count)
-        return true;
-    error_raise(ERROR_ARGUMENT, code, "device id %lld is not in 0..%u", (long long)id, count - 1);
-    return false;
-}
-
 static bool is_attribute(uint32_t attr) {
     return attr == ACL_DEV_ATTR_AICPU_CORE_NUM || attr == ACL_DEV_ATTR_AICORE_CORE_NUM ||
            attr == ACL_DEV_ATTR_CUBE_CORE_NUM ||
@@ -39,39 +24,55 @@ static bool is_attribute(uint32_t attr) {
            attr == ACL_DEV_ATTR_IS_VIRTUAL || attr == ACL_DEV_ATTR_NPU_ARCH;
 }
 
-/* Bytes of all pools of a device. */
-static uint64_t memory_bytes(void) {
+/* The figure behind an attribute, or -1. The table lock is held. */
+static int64_t figure(uint32_t attr) {
+    const struct config *config = runtime_config();
+    struct pool_sizes sizes = config_pools(config);
     uint64_t bytes = 0;
-    table_lock();
-    struct pool_sizes sizes = config_pools(runtime_config());
-    table_unlock();
     for (enum page_class cls = 0; cls < PAGE_CLASSES; cls++)
         bytes += sizes.pages[cls] * page_class_bytes(cls);
-    return bytes;
+    switch (attr) {
+    case ACL_DEV_ATTR_AICORE_CORE_NUM:
+    case ACL_DEV_ATTR_CUBE_CORE_NUM:
+        return config->cube_cores;
+    case ACL_DEV_ATTR_VECTOR_CORE_NUM:
+        return config->vector_cores;
+    case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE:
+        return (int64_t)bytes;
+    case ACL_DEV_ATTR_L2_CACHE_SIZE:
+        return (int64_t)config->l2_cache;
+    default:
+        return -1;
+    }
 }
 
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value) {
     ENTER(aclrtGetDeviceInfo, deviceId, attr, value);
     if (!value)
-        return null_argument("value");
-    if (!check_device(deviceId, ACL_ERROR_RT_PARAM_INVALID))
-        return ACL_ERROR_RT_PARAM_INVALID;
+        return error_null("value");
+    int code = device_check_id(deviceId, ACL_ERROR_RT_PARAM_INVALID);
+    if (code)
+        return code;
     if (!is_attribute(attr))
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "attr %d is no attribute of a device",
                            (int)attr);
-    if (attr != ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE)
+    table_lock();
+    int64_t known = figure(attr);
+    table_unlock();
+    if (known < 0)
         return error_raise(ERROR_DRIVER, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                            "the host runtime has no figure for attribute %d of the chip", (int)attr);
-    *value = (int64_t)memory_bytes();
+    *value = known;
     return ACL_SUCCESS;
 }
 
 aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *active) {
     ENTER(aclrtGetPrimaryCtxState, deviceId, flags, active);
     if (!active)
-        return null_argument("active");
-    if (!check_device(deviceId, ACL_ERROR_RT_INVALID_DEVICEID))
-        return ACL_ERROR_RT_INVALID_DEVICEID;
+        return error_null("active");
+    int code = device_check_id(deviceId, ACL_ERROR_RT_INVALID_DEVICEID);
+    if (code)
+        return code;
     table_lock();
     const struct device *device = device_at(deviceId);
     *active = device && device->set_count > 0;
@@ -84,9 +85,10 @@ aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *act
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus) {
     ENTER(aclrtQueryDeviceStatus, deviceId, deviceStatus);
     if (!deviceStatus)
-        return null_argument("deviceStatus");
-    if (!check_device(deviceId, ACL_ERROR_RT_INVALID_DEVICEID))
-        return ACL_ERROR_RT_INVALID_DEVICEID;
+        return error_null("deviceStatus");
+    int code = device_check_id(deviceId, ACL_ERROR_RT_INVALID_DEVICEID);
+    if (code)
+        return code;
     *deviceStatus = ACL_RT_DEVICE_STATUS_NORMAL;
     return ACL_SUCCESS;
 }
@@ -95,9 +97,10 @@ aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatu
 aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType, int32_t *value) {
     ENTER(aclrtGetDeviceCapability, deviceId, devFeatureType, value);
     if (!value)
-        return null_argument("value");
-    if (!check_device(deviceId, ACL_ERROR_RT_INVALID_DEVICEID))
-        return ACL_ERROR_RT_INVALID_DEVICEID;
+        return error_null("value");
+    int code = device_check_id(deviceId, ACL_ERROR_RT_INVALID_DEVICEID);
+    if (code)
+        return code;
     if (devFeatureType != ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV &&
         devFeatureType != ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV)
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "devFeatureType %d is no feature",
@@ -111,9 +114,10 @@ aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid) {
     char text[32] = "";
     ENTER(aclrtDeviceGetUuid, deviceId, uuid);
     if (!uuid)
-        return null_argument("uuid");
-    if (!check_device(deviceId, ACL_ERROR_RT_INVALID_DEVICEID))
-        return ACL_ERROR_RT_INVALID_DEVICEID;
+        return error_null("uuid");
+    int code = device_check_id(deviceId, ACL_ERROR_RT_INVALID_DEVICEID);
+    if (code)
+        return code;
     snprintf(text, sizeof(text), "hostacl dev %d", deviceId);
     memcpy(uuid->bytes, text, sizeof(uuid->bytes));
     return ACL_SUCCESS;
@@ -122,11 +126,11 @@ aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid) {
 /* Number of a device seen by the user, by the runtime and by the machine: all the same here. */
 static int same_id(int32_t id, int32_t *out, const char *name) {
     if (!out)
-        return null_argument(name);
-    if (!check_device(id, ACL_ERROR_RT_INVALID_DEVICEID))
-        return ACL_ERROR_RT_INVALID_DEVICEID;
-    *out = id;
-    return ACL_SUCCESS;
+        return error_null(name);
+    int code = device_check_id(id, ACL_ERROR_RT_INVALID_DEVICEID);
+    if (!code)
+        *out = id;
+    return code;
 }
 
 aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId) {

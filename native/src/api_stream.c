@@ -95,6 +95,39 @@ aclError aclrtStreamAbort(aclrtStream stream) {
     return code;
 }
 
+aclError aclrtStreamStop(aclrtStream stream) {
+    ENTER(aclrtStreamStop, stream);
+    int code;
+    if (!stream)
+        return error_null("stream");
+    table_lock();
+    struct stream *found = stream_need(stream, true, &code);
+    if (found)
+        stream_stop(found);
+    table_unlock();
+    return code;
+}
+
+/* Everything after the entry; the table lock is held. */
+static int abort_device(int32_t id, moment deadline) {
+    struct device *device = device_at(id);
+    if (!device)
+        return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_INVALID_DEVICEID, "device id %d is not in 0..%u", id,
+                           runtime_config()->devices - 1);
+    if (!device->open || device->ending)
+        return error_raise(ERROR_STATE, ACL_ERROR_RT_CONTEXT_NULL, "device %d is not set in this process", id);
+    return streams_abort(device, deadline);
+}
+
+aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
+    ENTER(aclrtDeviceTaskAbort, deviceId, timeout);
+    moment deadline = timeout ? table_after_ms(timeout) : NEVER;
+    table_lock();
+    int code = abort_device(deviceId, deadline);
+    table_unlock();
+    return code;
+}
+
 static aclError synchronize(aclrtStream handle, moment deadline) {
     int code;
     table_lock();

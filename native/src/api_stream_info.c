@@ -121,16 +121,86 @@ static int set_mode(struct stream *stream, uint64_t mode) {
     return ACL_SUCCESS;
 }
 
+static int check_flag(uint64_t value, const char *name) {
+    if (value <= 1)
+        return ACL_SUCCESS;
+    return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "%s %llu is neither 0 nor 1", name,
+                       (unsigned long long)value);
+}
+
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
     ENTER(aclrtSetStreamFailureMode, stream, mode);
-    int code;
-    if (mode > ACL_STOP_ON_FAILURE)
-        return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "mode %llu is neither 0 nor 1",
-                           (unsigned long long)mode);
+    int code = check_flag(mode, "mode");
+    if (code)
+        return code;
     table_lock();
     struct stream *found = stream_need(stream, true, &code);
     if (found)
         code = set_mode(found, mode);
     table_unlock();
     return code;
+}
+
+/* Whether an attribute may have that value; returns a code. */
+static int check_attribute(aclrtStreamAttr type, const aclrtStreamAttrValue *value) {
+    switch ((int)type) {
+    case ACL_STREAM_ATTR_FAILURE_MODE:
+        return check_flag(value->failureMode, "failureMode");
+    case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
+        return check_flag(value->overflowSwitch, "overflowSwitch");
+    case ACL_STREAM_ATTR_CACHE_OP_INFO:
+        return check_flag(value->cacheOpInfoSwitch, "cacheOpInfoSwitch");
+    case ACL_STREAM_ATTR_USER_CUSTOM_TAG:
+    case ACL_STREAM_ATTR_PRIORITY:
+        return ACL_SUCCESS;
+    default:
+        return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "stmAttrType %d is no attribute", (int)type);
+    }
+}
+
+/* Sets a checked attribute; a tag and the recording of operators have nothing to act on. */
+static int set_attribute(struct stream *stream, aclrtStreamAttr type, const aclrtStreamAttrValue *value) {
+    if (type == ACL_STREAM_ATTR_FAILURE_MODE)
+        return set_mode(stream, value->failureMode);
+    if (type == ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK)
+        stream->overflow_switch = value->overflowSwitch;
+    if (type == ACL_STREAM_ATTR_PRIORITY)
+        stream->priority =
+            value->streamPriority < STREAM_PRIORITY_LOWEST ? value->streamPriority : STREAM_PRIORITY_LOWEST;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value) {
+    ENTER(aclrtSetStreamAttribute, stream, stmAttrType, IN(value));
+    if (!value)
+        return error_null("value");
+    int code = check_attribute(stmAttrType, value);
+    if (code)
+        return code;
+    table_lock();
+    struct stream *found = stream_need(stream, true, &code);
+    if (found)
+        code = set_attribute(found, stmAttrType, value);
+    table_unlock();
+    return code;
+}
+
+/* Only the structure of the caller changes. */
+aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle, aclrtStreamConfigAttr attr, const void *attrValue,
+                                 size_t valueSize) {
+    ENTER(aclrtSetStreamConfigOpt, IN(handle), attr, attrValue, valueSize);
+    if (!handle || !attrValue)
+        return error_null(handle ? "attrValue" : "handle");
+    struct {
+        void *field;
+        size_t bytes;
+    } const fields[] = {[ACL_RT_STREAM_WORK_ADDR_PTR] = {&handle->workptr, sizeof(handle->workptr)},
+                        [ACL_RT_STREAM_WORK_SIZE] = {&handle->workSize, sizeof(handle->workSize)},
+                        [ACL_RT_STREAM_FLAG] = {&handle->flag, sizeof(handle->flag)},
+                        [ACL_RT_STREAM_PRIORITY] = {&handle->priority, sizeof(handle->priority)}};
+    if ((uint32_t)attr >= sizeof(fields) / sizeof(fields[0]) || valueSize != fields[attr].bytes)
+        return error_raise(ERROR_VALUE, ACL_ERROR_INVALID_PARAM, "attr %d does not take a value of %zu bytes",
+                           (int)attr, valueSize);
+    memcpy(fields[attr].field, attrValue, valueSize);
+    return ACL_SUCCESS;
 }

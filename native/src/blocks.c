@@ -167,6 +167,24 @@ void block_leave_pool(uint64_t addr) {
         block->pooled = false;
 }
 
+/* The block that holds all of a range, or null. */
+static struct block *block_around(uint64_t addr, uint64_t len) {
+    struct block *block = block_at(addr);
+    return block && len <= block->range.len - (addr - block->range.start) ? block : NULL;
+}
+
+bool block_allow_device(uint64_t addr, uint64_t len, const struct device *device) {
+    struct block *block = block_around(addr, len);
+    if (block)
+        block->reach |= (uint64_t)1 << device->id;
+    return block;
+}
+
+bool block_lets(uint64_t addr, uint64_t len, const struct device *device) {
+    const struct block *block = block_around(addr, len);
+    return block && block->reach >> device->id & 1;
+}
+
 bool block_free(uint64_t addr) {
     struct block *block = block_at(addr);
     if (!block || block->range.start != addr || block->pooled)

@@ -17,6 +17,7 @@ struct block {
     struct chunk *chunk;    /* where its pages are; its own or shared */
     uint64_t asked;         /* bytes the caller asked for */
     struct share *share;    /* offered to other processes, or null */
+    uint64_t reach;         /* devices that may copy it without peer access, one bit each */
     bool pooled;            /* held by a memory pool */
     bool closing;           /* being freed: unknown to everybody else */
     struct stack *stack;    /* the calls that made it */
@@ -43,6 +44,12 @@ struct block *block_at(uint64_t addr);
 /* A block of a memory pool is freed by the pool alone: aclrtFree does not know it until it left. */
 void block_join_pool(uint64_t addr);
 void block_leave_pool(uint64_t addr);
+
+/* Lets a device copy from and to the block that holds the range; false when no block does. */
+bool block_allow_device(uint64_t addr, uint64_t len, const struct device *device);
+
+/* Whether the range lies in a block that lets the device. */
+bool block_lets(uint64_t addr, uint64_t len, const struct device *device);
 
 /* Whether another process uses the block that starts at addr; its offer ends in any case. */
 bool block_used_elsewhere(uint64_t addr);

@@ -4,7 +4,8 @@
  * into the list of its reporter, which takes it out in aclrtProcessReport. Where the stream is to wait for the return,
  * a second task behind the first one does. A call is kept by the reporter and by that second task.
  *
- * Host functions need no reporter: the worker of the stream calls them.
+ * Host functions need no reporter: the worker of the stream calls them, unless a thread was told to take those of the
+ * stream; it does so in aclrtProcessHostFunc. A thread may take both kinds, in two lists.
  *
  * Thread safety: callers hold the table lock. Functions of the program are called without it. */
 #include "callback.h"
@@ -21,6 +22,7 @@
 struct call {
     struct call *next;           /* calls the reporter has not taken */
     const struct stream *stream; /* where it came from */
+    enum reporter_kind kind;     /* whose list it goes to */
     struct reporter *reporter;   /* in whose list it is, or null */
     callback_fn *fn;             /* function of the program */
     void *user;                  /* its argument */
@@ -30,11 +32,12 @@ struct call {
 };
 
 struct reporter {
-    struct reporter *next; /* all reporters */
-    uint64_t thread;       /* pthread_t of the thread */
-    uint32_t streams;      /* streams whose callbacks it takes; it ends with the last */
-    uint32_t waiting;      /* threads in callback_process that keep it */
-    struct call *first;    /* calls to make, oldest first */
+    struct reporter *next;   /* all reporters */
+    enum reporter_kind kind; /* what it takes */
+    uint64_t thread;         /* pthread_t of the thread */
+    uint32_t streams;        /* streams whose calls it takes; it ends with the last */
+    uint32_t waiting;        /* threads in callback_process that keep it */
+    struct call *first;      /* calls to make, oldest first */
 };
 
 /* A task that hands a call over, or waits for its end. */
@@ -72,21 +75,29 @@ static void take_out(struct call *call) {
     call->reporter = NULL;
 }
 
-static struct reporter *find(uint64_t thread) {
+/* What each kind of reporter takes, and the call that tells it to. */
+static const struct {
+    const char *calls;
+    const char *subscribe;
+} kinds[REPORTER_KINDS] = {[REPORTS] = {"callbacks", "aclrtSubscribeReport"},
+                           [HOST_FUNCTIONS] = {"host functions", "aclrtSubscribeHostFunc"}};
+
+static struct reporter *find(enum reporter_kind kind, uint64_t thread) {
     struct reporter *reporter = reporters;
-    while (reporter && reporter->thread != thread)
+    while (reporter && (reporter->kind != kind || reporter->thread != thread))
         reporter = reporter->next;
     return reporter;
 }
 
 /* The reporter of a thread, made if need be; null when the host is out of memory. */
-static struct reporter *find_or_make(uint64_t thread) {
-    struct reporter *reporter = find(thread);
+static struct reporter *find_or_make(enum reporter_kind kind, uint64_t thread) {
+    struct reporter *reporter = find(kind, thread);
     if (reporter)
         return reporter;
     reporter = calloc(1, sizeof(*reporter));
     if (!reporter)
         return NULL;
+    reporter->kind = kind;
     reporter->thread = thread;
     reporter->next = reporters;
     reporters = reporter;
@@ -103,16 +114,16 @@ static void end_if_unused(struct reporter *reporter) {
     free(reporter);
 }
 
-int callback_subscribe(uint64_t thread, struct stream *stream) {
-    if (stream->reporter)
-        return error_raise(ERROR_STATE, ACL_ERROR_RT_STREAM_SUBSCRIBE,
-                           "thread %llu takes the callbacks of stream %d already",
-                           (unsigned long long)stream->reporter->thread, stream->id);
-    struct reporter *reporter = find_or_make(thread);
+int callback_subscribe(enum reporter_kind kind, uint64_t thread, struct stream *stream) {
+    const struct reporter *taken = stream->reporters[kind];
+    if (taken)
+        return error_raise(ERROR_STATE, ACL_ERROR_RT_STREAM_SUBSCRIBE, "thread %llu takes the %s of stream %d already",
+                           (unsigned long long)taken->thread, kinds[kind].calls, stream->id);
+    struct reporter *reporter = find_or_make(kind, thread);
     if (!reporter)
         return error_raise(ERROR_MEMORY, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host has no memory for a reporter");
     reporter->streams++;
-    stream->reporter = reporter;
+    stream->reporters[kind] = reporter;
     return ACL_SUCCESS;
 }
 
@@ -127,23 +138,27 @@ static void drop_calls(const struct reporter *reporter, const struct stream *str
     }
 }
 
-void callback_leave(struct stream *stream) {
-    struct reporter *reporter = stream->reporter;
-    if (!reporter)
-        return;
-    stream->reporter = NULL;
+static void leave(enum reporter_kind kind, struct stream *stream) {
+    struct reporter *reporter = stream->reporters[kind];
+    stream->reporters[kind] = NULL;
     drop_calls(reporter, stream);
     if (--reporter->streams == 0)
         table_wake_for(reporter);
     end_if_unused(reporter);
 }
 
-int callback_unsubscribe(uint64_t thread, struct stream *stream) {
-    if (!stream->reporter || stream->reporter->thread != thread)
-        return error_raise(ERROR_STATE, ACL_ERROR_RT_THREAD_SUBSCRIBE,
-                           "thread %llu does not take the callbacks of stream %d", (unsigned long long)thread,
-                           stream->id);
-    callback_leave(stream);
+void callback_leave(struct stream *stream) {
+    for (enum reporter_kind kind = 0; kind < REPORTER_KINDS; kind++) {
+        if (stream->reporters[kind])
+            leave(kind, stream);
+    }
+}
+
+int callback_unsubscribe(enum reporter_kind kind, uint64_t thread, struct stream *stream) {
+    if (!stream->reporters[kind] || stream->reporters[kind]->thread != thread)
+        return error_raise(ERROR_STATE, ACL_ERROR_RT_THREAD_SUBSCRIBE, "thread %llu does not take the %s of stream %d",
+                           (unsigned long long)thread, kinds[kind].calls, stream->id);
+    leave(kind, stream);
     return ACL_SUCCESS;
 }
 
@@ -154,9 +169,10 @@ static struct call *call_of(const struct task *task) {
 /* Hands the call over to the reporter of the stream. */
 static int run_post(struct task *task) {
     struct call *call = call_of(task);
-    struct reporter *reporter = call->stream->reporter;
+    struct reporter *reporter = call->stream->reporters[call->kind];
     if (!reporter)
-        return error_raise(ERROR_STATE, ACL_ERROR_RT_STREAM_NO_CB_REG, "no thread takes callbacks of the stream");
+        return error_raise(ERROR_STATE, ACL_ERROR_RT_STREAM_NO_CB_REG, "no thread takes the %s of the stream",
+                           kinds[call->kind].calls);
     struct call **link = &reporter->first;
     while (*link)
         link = &(*link)->next;
@@ -201,7 +217,8 @@ static void end_wait(struct task *task) {
 }
 
 static int submit(struct stream *stream, const struct task_kind *kind, struct call *call) {
-    struct call_task *task = task_new(sizeof(*task), kind, FUNCTION_aclrtLaunchCallback);
+    enum function_id function = call->kind == REPORTS ? FUNCTION_aclrtLaunchCallback : FUNCTION_aclrtLaunchHostFunc;
+    struct call_task *task = task_new(sizeof(*task), kind, function);
     if (!task)
         return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
     task->task.awaits = call;
@@ -210,21 +227,26 @@ static int submit(struct stream *stream, const struct task_kind *kind, struct ca
     return stream_submit(stream, &task->task);
 }
 
-int callback_launch(struct stream *stream, callback_fn *fn, void *user, bool block) {
+/* Puts a call for a reporter into a stream. */
+static int launch(enum reporter_kind kind, struct stream *stream, callback_fn *fn, void *user, bool block) {
     static const struct task_kind post = {.run = run_post, .end = end_post};
     static const struct task_kind wait = {.ready = is_over, .coming = is_coming, .run = run_nothing, .end = end_wait};
-    if (!stream->reporter)
-        return error_raise(ERROR_STATE, ACL_ERROR_RT_STREAM_NO_CB_REG,
-                           "no thread takes callbacks of stream %d; call aclrtSubscribeReport", stream->id);
     struct call *call = calloc(1, sizeof(*call));
     if (!call)
         return error_raise(ERROR_MEMORY, ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "the host has no memory for a callback");
-    *call = (struct call){.stream = stream, .fn = fn, .user = user, .users = 1};
+    *call = (struct call){.stream = stream, .kind = kind, .fn = fn, .user = user, .users = 1};
     int code = submit(stream, &post, call);
     if (!code && block)
         code = submit(stream, &wait, call);
     leave_call(call);
     return code;
+}
+
+int callback_launch(struct stream *stream, callback_fn *fn, void *user, bool block) {
+    if (!stream->reporters[REPORTS])
+        return error_raise(ERROR_STATE, ACL_ERROR_RT_STREAM_NO_CB_REG,
+                           "no thread takes callbacks of stream %d; call %s", stream->id, kinds[REPORTS].subscribe);
+    return launch(REPORTS, stream, fn, user, block);
 }
 
 /* Makes a call that was taken out of its list. */
@@ -235,11 +257,12 @@ static void make_call(struct call *call) {
     end_call(call);
 }
 
-int callback_process(moment deadline) {
-    struct reporter *reporter = find((uint64_t)pthread_self());
+int callback_process(enum reporter_kind kind, moment deadline) {
+    struct reporter *reporter = find(kind, (uint64_t)pthread_self());
     bool in_time = true;
     if (!reporter)
-        return error_raise(ERROR_STATE, ACL_ERROR_RT_THREAD_SUBSCRIBE, "this thread takes the callbacks of no stream");
+        return error_raise(ERROR_STATE, ACL_ERROR_RT_THREAD_SUBSCRIBE, "this thread takes the %s of no stream; call %s",
+                           kinds[kind].calls, kinds[kind].subscribe);
     reporter->waiting++;
     while (!reporter->first && reporter->streams && in_time)
         in_time = table_wait_for(reporter, deadline);
@@ -252,9 +275,10 @@ int callback_process(moment deadline) {
     if (call)
         make_call(call);
     else if (timed_out)
-        return error_raise(ERROR_STATE, ACL_ERROR_RT_REPORT_TIMEOUT, "no callback came in time");
+        return error_raise(ERROR_STATE, ACL_ERROR_RT_REPORT_TIMEOUT, "no %s came in time", kinds[kind].calls);
     else
-        return error_raise(ERROR_STATE, ACL_ERROR_RT_THREAD_SUBSCRIBE, "this thread takes no callbacks any more");
+        return error_raise(ERROR_STATE, ACL_ERROR_RT_THREAD_SUBSCRIBE, "this thread takes no %s any more",
+                           kinds[kind].calls);
     return ACL_SUCCESS;
 }
 
@@ -270,6 +294,8 @@ static int run_host_function(struct task *task) {
 
 int host_function_launch(struct stream *stream, callback_fn *fn, void *user) {
     static const struct task_kind kind = {.run = run_host_function, .calls_user = true};
+    if (stream->reporters[HOST_FUNCTIONS])
+        return launch(HOST_FUNCTIONS, stream, fn, user, true);
     struct host_task *task = task_new(sizeof(*task), &kind, FUNCTION_aclrtLaunchHostFunc);
     if (!task)
         return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;

@@ -18,14 +18,49 @@
 
 /* Longer family names come before their prefixes. Sources: platform configuration of the products. */
 static const struct product products[] = {
-    {.family = "Ascend910_9363", .padding = 32, .giant_pages = true, .fabric = true, .hbm = true, .capacity = 32 * GIB},
-    {.family = "Ascend910_93", .padding = 32, .giant_pages = true, .fabric = true, .hbm = true, .capacity = 64 * GIB},
-    {.family = "Ascend910B4", .padding = 32, .giant_pages = true, .pools = true, .hbm = true, .capacity = 32 * GIB},
-    {.family = "Ascend910B", .padding = 32, .giant_pages = true, .pools = true, .hbm = true, .capacity = 64 * GIB},
-    {.family = "Ascend910", .padding = 32, .hbm = true, .capacity = 32 * GIB},
-    {.family = "Ascend950", .giant_pages = true, .driver_v3 = true, .fabric = true, .hbm = true, .capacity = 128 * GIB},
-    {.family = "Ascend310P", .padding = 32, .capacity = 24000000000},
-    {.family = "Ascend310B", .padding = 32, .capacity = 32 * GIB},
+    {.family = "Ascend910_9363",
+     .arch = "910B",
+     .padding = 32,
+     .giant_pages = true,
+     .fabric = true,
+     .hbm = true,
+     .bf16 = true,
+     .capacity = 32 * GIB},
+    {.family = "Ascend910_93",
+     .arch = "910B",
+     .padding = 32,
+     .giant_pages = true,
+     .fabric = true,
+     .hbm = true,
+     .bf16 = true,
+     .capacity = 64 * GIB},
+    {.family = "Ascend910B4",
+     .arch = "910B",
+     .padding = 32,
+     .giant_pages = true,
+     .pools = true,
+     .hbm = true,
+     .bf16 = true,
+     .capacity = 32 * GIB},
+    {.family = "Ascend910B",
+     .arch = "910B",
+     .padding = 32,
+     .giant_pages = true,
+     .pools = true,
+     .hbm = true,
+     .bf16 = true,
+     .capacity = 64 * GIB},
+    {.family = "Ascend910", .arch = "910", .padding = 32, .hbm = true, .capacity = 32 * GIB},
+    {.family = "Ascend950",
+     .arch = "950",
+     .giant_pages = true,
+     .driver_v3 = true,
+     .fabric = true,
+     .hbm = true,
+     .bf16 = true,
+     .capacity = 128 * GIB},
+    {.family = "Ascend310P", .arch = "310P", .padding = 32, .capacity = 24000000000},
+    {.family = "Ascend310B", .arch = "310B", .padding = 32, .capacity = 32 * GIB},
 };
 
 static const struct profile profiles[] = {
@@ -43,6 +78,7 @@ static const struct profile profiles[] = {
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MAX_CAPACITY (4 * TIB)
 #define MIN_ADDRESSES GIB
+#define MAX_CORES 1024
 
 uint64_t page_class_bytes(enum page_class cls) {
     static const uint64_t bytes[PAGE_CLASSES] = {4 * KIB, 2 * MIB, GIB};
@@ -87,19 +123,24 @@ static bool set_devices(struct config *config, const char *value, struct complai
     return true;
 }
 
-static bool set_soc_name(struct config *config, const char *value, struct complaint *complaint) {
+const struct product *config_product(const char *soc_name) {
     for (size_t i = 0; i < COUNT(products); i++) {
-        size_t len = strlen(products[i].family);
-        if (!strncmp(value, products[i].family, len) && strlen(value) < sizeof(config->soc_name)) {
-            config->product = &products[i];
-            strcpy(config->soc_name, value);
-            return true;
-        }
+        if (!strncmp(soc_name, products[i].family, strlen(products[i].family)))
+            return &products[i];
     }
-    return complain(complaint,
-                    "soc_name: \"%s\" is no known product; known are Ascend910*, Ascend950*, Ascend310P* "
-                    "and Ascend310B*",
-                    value);
+    return NULL;
+}
+
+static bool set_soc_name(struct config *config, const char *value, struct complaint *complaint) {
+    const struct product *product = config_product(value);
+    if (!product || strlen(value) >= sizeof(config->soc_name))
+        return complain(complaint,
+                        "soc_name: \"%s\" is no known product; known are Ascend910*, Ascend950*, Ascend310P* "
+                        "and Ascend310B*",
+                        value);
+    config->product = product;
+    strcpy(config->soc_name, value);
+    return true;
 }
 
 static bool set_capacity(struct config *config, const char *value, struct complaint *complaint) {
@@ -178,6 +219,43 @@ static bool choose(const char *key, const char *value, const char *const *words,
     }
     return complain(complaint, "%s: \"%.60s\" is neither %s nor %s%s%s", key, value, words[0], words[1],
                     count > 2 ? " nor " : "", count > 2 ? words[2] : "");
+}
+
+static bool set_cann_version(struct config *config, const char *value, struct complaint *complaint) {
+    unsigned parts[3];
+    int end = 0;
+    if (sscanf(value, "%2u.%2u.%2u%n", &parts[0], &parts[1], &parts[2], &end) != 3 || value[end] ||
+        strspn(value, "0123456789.") != strlen(value) || strlen(value) >= sizeof(config->cann_version))
+        return complain(complaint, "cann_version: \"%.40s\" is not three numbers of up to two digits, such as 9.1.0",
+                        value);
+    for (size_t i = 0; i < COUNT(parts); i++)
+        config->cann_parts[i] = parts[i];
+    strcpy(config->cann_version, value);
+    return true;
+}
+
+static bool set_cores(uint32_t *cores, const char *key, const char *value, struct complaint *complaint) {
+    uint64_t number;
+    if (!config_number(value, &number) || number < 1 || number > MAX_CORES)
+        return complain(complaint, "%s: \"%.40s\" is not a number from 1 to %d", key, value, MAX_CORES);
+    *cores = (uint32_t)number;
+    return true;
+}
+
+static bool set_cube_cores(struct config *config, const char *value, struct complaint *complaint) {
+    return set_cores(&config->cube_cores, "cube_cores", value, complaint);
+}
+
+static bool set_vector_cores(struct config *config, const char *value, struct complaint *complaint) {
+    return set_cores(&config->vector_cores, "vector_cores", value, complaint);
+}
+
+static bool set_l2_cache(struct config *config, const char *value, struct complaint *complaint) {
+    uint64_t number;
+    if (!config_number(value, &number) || number > MAX_CAPACITY)
+        return complain(complaint, "l2_cache: \"%.40s\" is not a number of bytes up to 4T", value);
+    config->l2_cache = number;
+    return true;
 }
 
 static const char *const off_on[] = {"off", "on"};
@@ -261,6 +339,10 @@ static const struct option {
     {"hugetlb", "HOSTACL_HUGETLB", set_hugetlb, false},
     {"mode", "HOSTACL_MODE", set_mode, false},
     {"virtual_memory", "HOSTACL_VIRTUAL_MEMORY", set_virtual_memory, false},
+    {"cann_version", "HOSTACL_CANN_VERSION", set_cann_version, false},
+    {"cube_cores", "HOSTACL_CUBE_CORES", set_cube_cores, false},
+    {"vector_cores", "HOSTACL_VECTOR_CORES", set_vector_cores, false},
+    {"l2_cache", "HOSTACL_L2_CACHE", set_l2_cache, false},
     {"poison", "HOSTACL_POISON", set_poison, true},
     {"poison_free", "HOSTACL_POISON_FREE", set_poison_free, true},
     {"hold", "HOSTACL_HOLD", set_hold, true},
@@ -272,8 +354,15 @@ static const struct option {
 
 void config_defaults(struct config *config) {
     struct complaint complaint;
-    *config = (struct config){.devices = 2, .profile = &profiles[0], .trace = "off", .app_log = "off"};
+    *config = (struct config){.devices = 2,
+                              .profile = &profiles[0],
+                              .cube_cores = 24,
+                              .vector_cores = 48,
+                              .l2_cache = 192 * MIB,
+                              .trace = "off",
+                              .app_log = "off"};
     set_soc_name(config, "Ascend910B1", &complaint);
+    set_cann_version(config, "9.1.0", &complaint);
 }
 
 bool config_has_giant_pages(const struct config *config) {
@@ -341,7 +430,7 @@ bool config_any_time(const char *key) {
 }
 
 static bool unknown_option(const char *key, struct complaint *complaint) {
-    char known[200] = "";
+    char known[280] = "";
     for (size_t i = 0; i < COUNT(options); i++) {
         size_t used = strlen(known);
         snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", options[i].key);

@@ -23,12 +23,14 @@ const char *page_class_name(enum page_class cls);
 /* What a product decides. */
 struct product {
     const char *family; /* the soc name starts with this */
+    const char *arch;   /* operators made for one product of an architecture run on all */
     uint32_t padding;   /* bytes aclrtMalloc adds to a size */
     bool giant_pages;   /* the chip has 1 GiB pages */
     bool driver_v3;     /* newer generation of the driver: other codes for unaligned sizes and addresses */
     bool pools;         /* stream-ordered memory pools exist */
     bool fabric;        /* handles can be shared across machines */
     bool hbm;           /* device memory is HBM, else DDR */
+    bool bf16;          /* numbers of type bfloat16, infinities and NaN */
     uint64_t capacity;  /* bytes of memory per device */
 };
 
@@ -58,6 +60,11 @@ struct config {
     uint64_t pool_bytes[PAGE_CLASSES]; /* pools as given */
     bool pool_given[PAGE_CLASSES];     /* which of them were given */
     bool giant_pages_off;              /* pages_1g is "none": the driver lacks 1 GiB pages */
+    char cann_version[12];             /* of the installation that is played, such as "9.1.0" */
+    uint32_t cann_parts[3];            /* its numbers */
+    uint32_t cube_cores;               /* what the device says it has; nothing runs on them */
+    uint32_t vector_cores;             /* the same */
+    uint64_t l2_cache;                 /* bytes the device says it has */
     uint64_t first_address;            /* lowest device address when given */
     bool first_address_given;          /* a test chose the addresses */
     bool hugetlb;                      /* 2 MiB and 1 GiB pools consist of huge pages of the host where it has them */
@@ -98,6 +105,9 @@ bool config_set(struct config *config, const char *key, const char *value, struc
 
 /* Sets what HOSTACL_<KEY> variables say; the complaint names the first bad variable. */
 bool config_from_environment(struct config *config, struct complaint *complaint);
+
+/* The product of that name, or null. */
+const struct product *config_product(const char *soc_name);
 
 /* The pools that follow from the options. */
 struct pool_sizes config_pools(const struct config *config);

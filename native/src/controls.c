@@ -1,6 +1,6 @@
 /* Exported: the controls hostacl_configure, _reset, _fail, _fail_task, _fail_above, _short_copy, _delay,
- * _delay_task, _hold, _release, _calls, _error and _version. They are no part of the ACL interface and are not counted.
- * Thread safety: any thread, any time; the text of hostacl_error belongs to the thread.
+ * _delay_task, _hold, _release, _symbol, _calls, _error and _version. They are no part of the ACL interface and are not
+ * counted. Thread safety: any thread, any time; the text of hostacl_error belongs to the thread.
  */
 #include <stdio.h>
 
@@ -11,6 +11,7 @@
 #include "hostacl.h"
 #include "runtime.h"
 #include "stream_hold.h"
+#include "symbols.h"
 #include "table.h"
 
 static _Thread_local struct complaint complaint;
@@ -153,6 +154,20 @@ int hostacl_release(int32_t device) {
     if (code)
         return code;
     return act_on_streams(device, stream_release);
+}
+
+int hostacl_symbol(const void *symbol, uint64_t bytes) {
+    runtime_start();
+    const char *blocked = runtime_blocked();
+    if (blocked)
+        return refuse(ACL_ERROR_RT_DEV_SETUP_ERROR, blocked);
+    if (!symbol)
+        return refuse(ACL_ERROR_INVALID_PARAM, "symbol is null");
+    table_lock();
+    bool good = symbol_define(symbol, bytes);
+    table_unlock();
+    return good ? ACL_SUCCESS
+                : refuse(ACL_ERROR_INVALID_PARAM, bytes ? "the symbol has another size" : "unknown symbol");
 }
 
 uint64_t hostacl_calls(const char *function) {

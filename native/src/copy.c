@@ -16,6 +16,7 @@
 
 #include "access.h"
 #include "acl/acl_base.h"
+#include "blocks.h"
 #include "device.h"
 #include "entry.h"
 #include "errors.h"
@@ -108,12 +109,25 @@ static bool move(const struct segment *to, const struct segment *from, uint64_t 
     return true;
 }
 
-static int run_copy(struct walk *to, struct walk *from, uint64_t count) {
+/* Combines a piece with another one. */
+static void combine(combine_fn *function, const struct segment *to, const struct segment *from, uint64_t len) {
+    static const char zeros[4096];
+    if (!from->fresh) {
+        function(to->bytes, from->bytes, len);
+        return;
+    }
+    for (uint64_t at = 0; at < len; at += sizeof(zeros))
+        function(to->bytes + at, zeros, len - at < sizeof(zeros) ? len - at : sizeof(zeros));
+}
+
+static int run_copy(struct walk *to, struct walk *from, uint64_t count, combine_fn *function) {
     while (count > 0) {
         const struct segment *target = piece(to);
         const struct segment *source = piece(from);
         uint64_t len = target->len < source->len ? target->len : source->len;
-        if (!move(target, source, len))
+        if (function)
+            combine(function, target, source, len);
+        else if (!move(target, source, len))
             return error_raise(ERROR_MEMORY, ACL_ERROR_RT_COPY_DATA,
                                "the source cannot be read or the host has no memory left for the device's pages");
         consume(to, len);
@@ -185,10 +199,11 @@ static bool rows_of(struct access_side *side, const struct copy_side *rows, cons
     return true;
 }
 
-/* Whether one side may be read into the other: on one device, between peers, or by the rights of a mapping. */
+/* Whether one side may be read into the other: on one device, between peers, or by the rights of a mapping or block. */
 static bool reachable(const struct access_side *a, const struct access_side *b) {
     return !a->device || !b->device || peer_reaches(a->device, b->device) || mappings_let(a->addr, a->len, b->device) ||
-           mappings_let(b->addr, b->len, a->device);
+           mappings_let(b->addr, b->len, a->device) || block_lets(a->addr, a->len, b->device) ||
+           block_lets(b->addr, b->len, a->device);
 }
 
 /* Whether two host ranges share a byte. */
@@ -208,7 +223,7 @@ static int run_row(const struct access *access, const struct copy *copy, uint64_
     refill(&from);
     refill(&to);
     table_unlock();
-    int code = run_copy(&to, &from, bytes);
+    int code = run_copy(&to, &from, bytes, copy->combine);
     table_lock();
     return code;
 }

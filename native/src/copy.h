@@ -11,12 +11,16 @@ struct copy_side {
     uint64_t block; /* serial number of the pinned block it must lie in; 0: anywhere */
 };
 
+/* Makes of the bytes at to, a whole number of numbers, what they are together with those at from. */
+typedef void combine_fn(char *to, const char *from, uint64_t len);
+
 /* Rows of equal width; a plain copy has one. */
 struct copy {
     struct copy_side to;   /* destination */
     struct copy_side from; /* source */
     uint64_t width;        /* bytes of a row, above 0 */
     uint64_t rows;         /* above 0 */
+    combine_fn *combine;   /* combines source and destination, both on devices; null: the source replaces it */
 };
 
 /* A range that is set to a pattern. */

@@ -8,6 +8,8 @@
  * Thread safety: callers hold the table lock; device_close and device_open may give it up for a while. */
 #include "device.h"
 
+#include <string.h>
+
 #include "access.h"
 #include "acl/acl_base.h"
 #include "blocks.h"
@@ -20,6 +22,7 @@
 #include "notify.h"
 #include "physical.h"
 #include "runtime.h"
+#include "symbols.h"
 #include "table.h"
 
 static struct device devices[HOSTACL_MAX_DEVICES];
@@ -29,6 +32,15 @@ struct device *device_at(int32_t id) {
         return NULL;
     devices[id].id = id;
     return &devices[id];
+}
+
+int device_check_id(int64_t id, int code) {
+    table_lock();
+    uint32_t count = runtime_config()->devices;
+    table_unlock();
+    if (id >= 0 && id < count)
+        return ACL_SUCCESS;
+    return error_raise(ERROR_ARGUMENT, code, "device id %lld is not in 0..%u", (long long)id, count - 1);
 }
 
 /* The driver takes its own memory where the pools are large enough. */
@@ -63,10 +75,21 @@ static void return_driver_memory(struct device *device) {
     }
 }
 
+static void forget_settings(struct device *device) {
+    memset(device->core_limits, 0, sizeof(device->core_limits));
+    device->sat_mode = 0;
+}
+
+void device_forget_settings(void) {
+    for (int32_t id = 0; id < HOSTACL_MAX_DEVICES; id++)
+        forget_settings(&devices[id]);
+}
+
 void device_close(struct device *device, bool force) {
     device->ending = true;
     device->set_count = 0;
     device->peers = 0;
+    forget_settings(device);
     context_end_device(device, force);
     notifies_end(device);
     device->closing = true;
@@ -76,6 +99,7 @@ void device_close(struct device *device, bool force) {
     physicals_drop_device(device);
     ipc_blocks_drop_device(device);
     blocks_drop_device(device);
+    symbols_drop_device(device);
     return_driver_memory(device);
     struct phys old = device->phys;
     device->phys = (struct phys){.fd = -1};

@@ -18,6 +18,8 @@ struct device {
     uint32_t contexts;                      /* explicit contexts */
     uint32_t handles;                       /* physical memory handles and imported blocks */
     uint32_t busy;                          /* calls that use the device while the table lock is free */
+    uint32_t core_limits[CORE_KINDS];       /* cores operators may use; 0: all */
+    uint32_t sat_mode;                      /* aclrtFloatOverflowMode plus 1; 0: that of the product */
     uint64_t peers;                         /* devices whose memory it may reach, one bit each */
     void *default_context;                  /* handle while set_count is above 0 */
     struct stream *streams;                 /* newest first */
@@ -29,6 +31,9 @@ struct device {
 
 /* The device of that id, or null outside of [0, count). */
 struct device *device_at(int32_t id);
+
+/* 0 when there is a device of that id; else that code, with the refusal recorded. Takes the table lock. */
+int device_check_id(int64_t id, int code);
 
 /* Opens the device if it is not open; waits for a tear-down that runs. False when the host refuses the memory. */
 bool device_open(struct device *device);
@@ -64,5 +69,8 @@ bool device_any_open(void);
 
 /* Tears down every open device. */
 void device_close_all(void);
+
+/* Forgets what was set for devices that are not open. */
+void device_forget_settings(void);
 
 #endif

@@ -17,8 +17,9 @@
 
 /* One piece. */
 struct managed {
-    struct range range;  /* addresses */
-    struct chunk *chunk; /* its pages */
+    struct range range;         /* addresses */
+    struct chunk *chunk;        /* its pages */
+    struct managed_unit *units; /* what was said about each 2 MiB of it */
 };
 
 static struct range_tree pieces;
@@ -35,11 +36,13 @@ bool managed_malloc(uint64_t bytes, uint64_t *addr) {
     struct managed *piece = len && host_memory_open() ? calloc(1, sizeof(*piece)) : NULL;
     if (!piece)
         return false;
+    piece->units = calloc(len / UNIT, sizeof(*piece->units));
     host_memory()->handles++;
-    piece->chunk = make_chunk(len);
+    piece->chunk = piece->units ? make_chunk(len) : NULL;
     if (!piece->chunk) {
         host_memory()->handles--;
         host_memory_close_if_idle();
+        free(piece->units);
         free(piece);
         return false;
     }
@@ -65,6 +68,7 @@ bool managed_free(uint64_t addr) {
     range_tree_remove(&pieces, &piece->range);
     all_bytes -= piece->range.len;
     chunk_end(piece->chunk);
+    free(piece->units);
     free(piece);
     host_memory()->handles--;
     host_memory_close_if_idle();
@@ -79,6 +83,15 @@ const struct range *managed_at(uint64_t addr) {
 
 const struct range *managed_from(uint64_t addr) {
     return range_tree_ceil(&pieces, addr);
+}
+
+struct managed_unit *managed_units(uint64_t addr, uint64_t len, size_t *count) {
+    const struct managed *piece = piece_at(addr);
+    uint64_t offset = piece ? addr - piece->range.start : 0;
+    if (!piece || len > piece->range.len - offset)
+        return NULL;
+    *count = (offset + len - 1) / UNIT - offset / UNIT + 1;
+    return piece->units + offset / UNIT;
 }
 
 void managed_free_all(void) {

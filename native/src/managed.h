@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "managed_advice.h"
 #include "range_tree.h"
 
 /* Gives out bytes (above 0), rounded up to 2 MiB; false when addresses or host memory are short. */
@@ -18,6 +19,9 @@ const struct range *managed_at(uint64_t addr);
 
 /* The managed memory that starts at or above addr, or null; for walks over all of it. */
 const struct range *managed_from(uint64_t addr);
+
+/* The 2 MiB units that a range touches, and how many; null unless it lies in one piece. */
+struct managed_unit *managed_units(uint64_t addr, uint64_t len, size_t *count);
 
 /* Frees all of it; waits for copies. */
 void managed_free_all(void);

@@ -103,6 +103,14 @@ size_t pagetable_translate(uint64_t addr, uint64_t len, enum access_effect effec
     return count;
 }
 
+char *pagetable_bytes(uint64_t addr, uint64_t len, enum access_effect effect) {
+    static char zeros[PAGETABLE_FEW];
+    if (!pagetable_covers(addr, len, effect))
+        return NULL;
+    struct segment segment = front(addr, len, effect);
+    return segment.fresh && effect == ACCESS_READS ? zeros : segment.bytes;
+}
+
 void pagetable_close(void) {
     unit_table_close(&units);
 }

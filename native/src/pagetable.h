@@ -56,6 +56,10 @@ bool pagetable_covers(uint64_t addr, uint64_t len, enum access_effect effect);
 size_t pagetable_translate(uint64_t addr, uint64_t len, enum access_effect effect, struct segment *segments, size_t max,
                            uint64_t *done);
 
+/* The host's view of at most PAGETABLE_FEW bytes that lie in one page; null when they are not in live memory. */
+#define PAGETABLE_FEW 64
+char *pagetable_bytes(uint64_t addr, uint64_t len, enum access_effect effect);
+
 /* Gives the table's own memory back; no region is left in it. */
 void pagetable_close(void);
 

@@ -176,7 +176,7 @@ static bool take_run(struct phys *phys, struct pages *pages, uint64_t first, uin
     return true;
 }
 
-bool phys_take(struct phys *phys, enum page_class cls, uint64_t count, struct pages *pages) {
+static bool take(struct phys *phys, enum page_class cls, uint64_t count, struct pages *pages) {
     struct page_pool *pool = &phys->pools[cls];
     if (pool->free < count)
         return false;
@@ -197,6 +197,17 @@ bool phys_take(struct phys *phys, enum page_class cls, uint64_t count, struct pa
         }
         count -= at - start;
     }
+    return true;
+}
+
+bool phys_take(struct phys *phys, enum page_class cls, uint64_t count, struct pages *pages) {
+    uint64_t used = 0;
+    if (!take(phys, cls, count, pages))
+        return false;
+    for (enum page_class each = 0; each < PAGE_CLASSES; each++)
+        used += (phys->pools[each].total - phys->pools[each].free) * page_class_bytes(each);
+    if (used > phys->peak_bytes)
+        phys->peak_bytes = used;
     return true;
 }
 

@@ -36,12 +36,13 @@ struct page_pool {
 };
 
 struct phys {
-    bool open;         /* the window exists */
-    int fd;            /* memory file of the pools without huge pages */
-    char *window;      /* all pools, mapped for the runtime alone */
-    uint64_t bytes;    /* size of the window */
-    uint64_t *touched; /* one bit per 4 KiB of the window: holds bytes of the host; null: all of it does */
-    bool host_view;    /* its bytes can be shown at another address */
+    bool open;           /* the window exists */
+    int fd;              /* memory file of the pools without huge pages */
+    char *window;        /* all pools, mapped for the runtime alone */
+    uint64_t bytes;      /* size of the window */
+    uint64_t *touched;   /* one bit per 4 KiB of the window: holds bytes of the host; null: all of it does */
+    uint64_t peak_bytes; /* most bytes of pages that were taken at once */
+    bool host_view;      /* its bytes can be shown at another address */
     struct page_pool pools[PAGE_CLASSES];
 };
 

@@ -36,6 +36,7 @@
 #include "reserve.h"
 #include "stack.h"
 #include "stream_state.h"
+#include "symbols.h"
 #include "table.h"
 #include "trace.h"
 #include "vspace.h"
@@ -131,6 +132,7 @@ static void end_all(void) {
     host_memory_close_if_idle();
     reservations_drop_all();
     data_buffers_drop_all();
+    symbols_drop_all();
     pagetable_close();
 }
 
@@ -162,6 +164,7 @@ int runtime_configure(const char *key, const char *value, struct complaint *comp
 int runtime_reset(struct complaint *complaint) {
     table_lock();
     end_all();
+    device_forget_settings();
     init_state_reset();
     error_reset();
     faults_reset();

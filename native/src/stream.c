@@ -134,7 +134,7 @@ static int wait_until(struct stream *stream, uint64_t target, moment deadline) {
                            stream->id, (unsigned long long)target);
     int code = take_failure(stream);
     if (!code && stream->cuts != cuts)
-        code = error_raise(ERROR_STATE, ACL_ERROR_RT_STREAM_ABORT, "tasks of stream %d were dropped", stream->id);
+        code = error_raise(ERROR_STATE, stream->cut_code, "tasks of stream %d were dropped", stream->id);
     return code;
 }
 
@@ -219,17 +219,53 @@ int stream_destroy(struct stream *stream, bool force) {
     return ACL_SUCCESS;
 }
 
-void stream_abort(struct stream *stream) {
-    uint64_t target = stream->submitted;
-    stream->users++;
-    stream_cut(stream);
-    while (stream->finished < target && !stream_is_own(stream)) {
+/* Waits until tasks that were cut are through; false when the time is over. */
+static bool wait_for_cut(struct stream *stream, uint64_t target, moment deadline) {
+    bool in_time = true;
+    while (stream->finished < target && in_time && !stream_is_own(stream)) {
         if (target < stream->wake_at)
             stream->wake_at = target;
-        table_wait_for(stream, NEVER);
+        in_time = table_wait_for(stream, deadline);
     }
+    return in_time;
+}
+
+void stream_abort(struct stream *stream) {
+    stream->users++;
+    stream_cut(stream);
+    wait_for_cut(stream, stream->submitted, NEVER);
     stream->failure.code = ACL_SUCCESS;
     stream_leave(stream);
+}
+
+void stream_stop(struct stream *stream) {
+    if (!stream->first || stream->held)
+        return;
+    uint64_t position = stream->finished + 1;
+    stream->users++;
+    stream_cut_until(stream, position, ACL_ERROR_RT_STREAM_ABORT);
+    wait_for_cut(stream, position, NEVER);
+    stream_leave(stream);
+}
+
+int streams_abort(struct device *device, moment deadline) {
+    struct stream *streams[STREAM_LIMIT];
+    uint64_t targets[STREAM_LIMIT];
+    unsigned count = 0;
+    bool in_time = true;
+    for (struct stream *stream = device->streams; stream; stream = stream->next) {
+        stream->users++;
+        targets[count] = stream->submitted;
+        streams[count++] = stream;
+        stream_cut_until(stream, stream->submitted, ACL_ERROR_RT_DEVICE_TASK_ABORT);
+    }
+    while (count-- > 0) {
+        in_time = wait_for_cut(streams[count], targets[count], deadline) && in_time;
+        streams[count]->failure.code = ACL_SUCCESS;
+        stream_leave(streams[count]);
+    }
+    return in_time ? ACL_SUCCESS
+                   : error_raise(ERROR_STATE, ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "a task under way did not end in time");
 }
 
 /* Whether a tear-down has to wait for the stream. */

@@ -21,31 +21,40 @@ struct task;
 #define STREAM_PRIORITY_HIGHEST 0u
 #define STREAM_PRIORITY_LOWEST 7u
 
+/* Kinds of cores that operators use, as aclrtDevResLimitType counts them. */
+#define CORE_KINDS 2
+
+/* Who calls functions of the program: a thread in aclrtProcessReport, or one in aclrtProcessHostFunc. */
+enum reporter_kind { REPORTS, HOST_FUNCTIONS, REPORTER_KINDS };
+
 struct stream {
-    void *handle;              /* null once it is destroyed */
-    struct context *context;   /* whose it is; null once it has left its device */
-    struct device *device;     /* where it works */
-    struct stream *next;       /* streams of the device, newest first */
-    int32_t id;                /* number on the device */
-    uint32_t priority;         /* 0 to 7 */
-    uint32_t flags;            /* as given */
-    bool is_default;           /* came with its context */
-    bool mode_set;             /* its failure mode was set */
-    bool held;                 /* nothing runs until it is released */
-    bool ending;               /* destroyed: the worker goes when the queue is empty */
-    bool served;               /* it has a worker */
-    bool moving;               /* the worker is in a task that ends by itself */
-    pthread_t worker;          /* thread of the worker, once there was one */
-    uint32_t users;            /* threads that keep the pointer while the lock is free, the worker included */
-    struct task *first;        /* queue; the first one may be under way */
-    struct task *last;         /* end of the queue */
-    uint64_t submitted;        /* position of the last task given */
-    uint64_t finished;         /* position of the last task that is through */
-    uint64_t cut;              /* tasks up to this position are dropped */
-    uint64_t cuts;             /* how often tasks were dropped */
-    uint64_t wake_at;          /* who synchronises is woken when this position is through */
-    struct refusal failure;    /* first failure since the last synchronise */
-    struct reporter *reporter; /* thread that takes its callbacks, or null */
+    void *handle;            /* null once it is destroyed */
+    struct context *context; /* whose it is; null once it has left its device */
+    struct device *device;   /* where it works */
+    struct stream *next;     /* streams of the device, newest first */
+    int32_t id;              /* number on the device */
+    uint32_t priority;       /* 0 to 7 */
+    uint32_t flags;          /* as given */
+    bool is_default;         /* came with its context */
+    bool mode_set;           /* its failure mode was set */
+    bool held;               /* nothing runs until it is released */
+    bool ending;             /* destroyed: the worker goes when the queue is empty */
+    bool served;             /* it has a worker */
+    bool moving;             /* the worker is in a task that ends by itself */
+    pthread_t worker;        /* thread of the worker, once there was one */
+    uint32_t users;          /* threads that keep the pointer while the lock is free, the worker included */
+    struct task *first;      /* queue; the first one may be under way */
+    struct task *last;       /* end of the queue */
+    uint64_t submitted;      /* position of the last task given */
+    uint64_t finished;       /* position of the last task that is through */
+    uint64_t cut;            /* tasks up to this position are dropped */
+    uint64_t cuts;           /* how often tasks were dropped */
+    int cut_code;            /* what those who wait get for the last time */
+    uint64_t wake_at;        /* who synchronises is woken when this position is through */
+    struct refusal failure;  /* first failure since the last synchronise */
+    struct reporter *reporters[REPORTER_KINDS]; /* threads that take its callbacks, its host functions, or null */
+    uint32_t core_limits[CORE_KINDS];           /* cores operators may use; 0: those of the device */
+    uint32_t overflow_switch;                   /* as set */
 };
 
 /* Makes a stream in a context; its handle is in the stream. Returns a code. */
@@ -82,6 +91,12 @@ int stream_destroy(struct stream *stream, bool force);
 
 /* Drops the tasks and what failed; the stream goes on empty. */
 void stream_abort(struct stream *stream);
+
+/* Ends the task that the stream is at; it goes on with the next one. */
+void stream_stop(struct stream *stream);
+
+/* Aborts all streams of a device. Returns a code when tasks under way do not end in time. */
+int streams_abort(struct device *device, moment deadline);
 
 /* Ends all streams of a context (null: of the device). Without force the tasks run first, as far as they ever can. */
 void streams_end(struct device *device, const struct context *context, bool force);

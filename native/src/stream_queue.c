@@ -54,12 +54,17 @@ void stream_wake(const struct stream *stream) {
         table_wake_for(stream->first->awaits);
 }
 
-void stream_cut(struct stream *stream) {
+void stream_cut_until(struct stream *stream, uint64_t position, int code) {
     if (!stream->first)
         return;
-    stream->cut = stream->submitted;
+    stream->cut = position > stream->cut ? position : stream->cut;
+    stream->cut_code = code;
     stream->cuts++;
     stream_wake(stream);
+}
+
+void stream_cut(struct stream *stream) {
+    stream_cut_until(stream, stream->submitted, ACL_ERROR_RT_STREAM_ABORT);
 }
 
 bool stream_is_own(const struct stream *stream) {

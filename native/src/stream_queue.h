@@ -17,6 +17,9 @@ void stream_wake(const struct stream *stream);
 /* Drops every task given so far; one that moves bytes or is in a function of the program ends by itself. */
 void stream_cut(struct stream *stream);
 
+/* The same for tasks up to a position; who waits for them gets that code. */
+void stream_cut_until(struct stream *stream, uint64_t position, int code);
+
 /* Whether the first task waits for something that no stream at work will bring about. */
 bool stream_stuck(const struct stream *stream);
 

@@ -88,6 +88,11 @@ static inline struct trace_value trace_text(const char *text) {
 /* The number that tells an event of another process from others. */
 struct trace_value trace_event_handle(aclrtIpcEventHandle handle);
 
+/* The type of a place in the upper half, its number in the lower. */
+static inline struct trace_value trace_managed_location(aclrtMemManagedLocation location) {
+    return trace_unsigned((uint64_t)location.type << 32 | (uint32_t)location.id);
+}
+
 /* trace_KIND for a pointer to TYPE. */
 #define TRACE_POINTER(suffix, type, value_kind)                                                                        \
     static inline struct trace_value trace_##suffix(type pointer) {                                                    \
@@ -133,6 +138,7 @@ TRACE_STRUCTS(TRACE_STRUCT_FUNCTIONS)
         long: trace_signed,                                                                                            \
         float: trace_real,                                                                                             \
         aclrtIpcEventHandle: trace_event_handle,                                                                       \
+        aclrtMemManagedLocation: trace_managed_location,                                                               \
         const char *: trace_text,                                                                                      \
         int32_t *: trace_out_i32,                                                                                      \
         int64_t *: trace_out_i64,                                                                                      \

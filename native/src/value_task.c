@@ -39,14 +39,8 @@ static const struct value_task *value_of(const struct task *task) {
 }
 
 /* The word in the host's view; null when it is not in live device memory. */
-static char *translate(uint64_t addr, enum access_effect effect, bool *fresh) {
-    struct segment segment;
-    uint64_t done;
-    if (!pagetable_covers(addr, sizeof(uint64_t), effect))
-        return NULL;
-    pagetable_translate(addr, sizeof(uint64_t), effect, &segment, 1, &done);
-    *fresh = segment.fresh;
-    return segment.bytes;
+static char *word_at(const struct task *task, enum access_effect effect) {
+    return pagetable_bytes(value_of(task)->addr, sizeof(uint64_t), effect);
 }
 
 static bool compares(uint64_t word, uint64_t value, uint32_t compare) {
@@ -70,11 +64,10 @@ static bool is_free(const struct task *task) {
 static bool is_there(const struct task *task) {
     const struct value_task *wait = value_of(task);
     uint64_t word = 0;
-    bool fresh;
     if (!is_free(task))
         return false;
-    const char *at = translate(wait->addr, ACCESS_READS, &fresh);
-    if (at && !fresh)
+    const char *at = word_at(task, ACCESS_READS);
+    if (at)
         memcpy(&word, at, sizeof(word));
     return !at || compares(word, wait->value, wait->compare);
 }
@@ -90,8 +83,7 @@ static int refuse(const struct task *task) {
 }
 
 static int run_write(struct task *task) {
-    bool fresh;
-    char *at = translate(value_of(task)->addr, ACCESS_WRITES, &fresh);
+    char *at = word_at(task, ACCESS_WRITES);
     if (!at)
         return refuse(task);
     memcpy(at, &value_of(task)->value, sizeof(uint64_t));
@@ -100,8 +92,7 @@ static int run_write(struct task *task) {
 }
 
 static int run_wait(struct task *task) {
-    bool fresh;
-    return translate(value_of(task)->addr, ACCESS_READS, &fresh) ? ACL_SUCCESS : refuse(task);
+    return word_at(task, ACCESS_READS) ? ACL_SUCCESS : refuse(task);
 }
 
 static void end(struct task *task) {

@@ -340,8 +340,29 @@ static void test_two_devices(void) {
     tear_down();
 }
 
+/* The form with a condition: put off for memory the runtime knows, at once for other memory. */
+static void test_condition(void) {
+    uint8_t bytes[SIZE];
+    set_up("strict");
+    void *block = new_block(SIZE, 0);
+    uint8_t *pinned = new_pinned(SIZE, 3);
+    memset(bytes, 4, SIZE);
+    OK(hostacl_hold(0));
+    OK(aclrtMemcpyAsyncWithCondition(block, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    CHECK(block_is(block, SIZE, 0));
+    OK(hostacl_release(0));
+    OK(aclrtMemcpyAsyncWithCondition(block, SIZE, bytes, 8, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    CHECK(block_is(block, 8, 4) && block_is(plus(block, 8), SIZE - 8, 3));
+    OK(aclrtMemcpyAsyncWithCondition(NULL, 0, NULL, 0, (aclrtMemcpyKind)99, NULL));
+    CHECK_EQ(aclrtMemcpyAsyncWithCondition(NULL, 8, bytes, 8, ACL_MEMCPY_DEFAULT, stream), ACL_ERROR_INVALID_PARAM);
+    CHECK_EQ(aclrtMemcpyAsyncWithCondition(block, 7, bytes, 8, ACL_MEMCPY_DEFAULT, stream), ACL_ERROR_RT_PARAM_INVALID);
+    OK(aclrtFreeHost(pinned));
+    tear_down();
+}
+
 int main(void) {
     test_arguments();
+    test_condition();
     test_kinds("strict");
     test_kinds("card");
     test_deferred();

@@ -254,6 +254,39 @@ static void test_batch_up_to_a_bad_piece(void) {
     }
 }
 
+/* The second version of both calls tells no index; else it does the same. */
+static int run_second(struct batch *batch, bool async) {
+    if (async)
+        return aclrtMemcpyBatchAsyncV2(batch->dsts, batch->dest_maxs, batch->srcs, batch->sizes, batch->count,
+                                       batch->attrs, batch->indexes, batch->num_attrs, stream);
+    return aclrtMemcpyBatchV2(batch->dsts, batch->dest_maxs, batch->srcs, batch->sizes, batch->count, batch->attrs,
+                              batch->indexes, batch->num_attrs);
+}
+
+static void test_second_version(void) {
+    for (int async = 0; async < 2; async++) {
+        set_up();
+        uint8_t *host = new_pinned(2 * SIZE, 1);
+        void *first = new_block(SIZE, 9), *second = new_block(SIZE, 9);
+        struct batch good = good_batch(first, second, host), bad = good;
+        OK(run_second(&good, async));
+        OK(aclrtSynchronizeStream(stream));
+        CHECK(block_is(first, 16, 1) && block_is(second, 16, 1) && host[SIZE] == 1);
+        bad.srcs[1] = first;
+        CHECK_EQ(run_second(&bad, async), ACL_ERROR_RT_PARAM_INVALID);
+        bad = good;
+        bad.dsts[0] = NULL;
+        CHECK_EQ(run_second(&bad, async), ACL_ERROR_INVALID_PARAM);
+        bad = good;
+        memset(bad.sizes, 0, sizeof(bad.sizes));
+        OK(run_second(&bad, async));
+        OK(aclrtSynchronizeStream(stream));
+        OK(aclrtFreeHost(host));
+        tear_down();
+    }
+    CHECK_EQ(aclrtMemcpyBatchV2(NULL, NULL, NULL, NULL, 1, NULL, NULL, 1), ACL_ERROR_INVALID_PARAM);
+}
+
 int main(void) {
     test_rows_arguments();
     test_rows();
@@ -262,6 +295,7 @@ int main(void) {
     test_batch_arguments();
     test_batch();
     test_batch_up_to_a_bad_piece();
+    test_second_version();
     start(NULL);
     return check_done();
 }

@@ -32,6 +32,11 @@ static void test_arguments(void) {
     int32_t pid = 1;
     set_up(3 * PAGE, ACL_MEM_MALLOC_HUGE_ONLY, 0);
     OK(aclrtMallocAlign32(&other, 2 * PAGE, ACL_MEM_MALLOC_HUGE_ONLY));
+    OK(aclrtIpcMemSetAttr(key, ACL_RT_IPC_MEM_ATTR_ACCESS_LINK, ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_HCCS));
+    CHECK_EQ(aclrtIpcMemSetAttr(NULL, ACL_RT_IPC_MEM_ATTR_ACCESS_LINK, 0), ACL_ERROR_INVALID_PARAM);
+    CHECK_EQ(aclrtIpcMemSetAttr(key, (aclrtIpcMemAttrType)1, 0), ACL_ERROR_RT_PARAM_INVALID);
+    CHECK_EQ(aclrtIpcMemSetAttr(key, ACL_RT_IPC_MEM_ATTR_ACCESS_LINK, 4), ACL_ERROR_RT_PARAM_INVALID);
+    CHECK_EQ(aclrtIpcMemSetAttr("x", ACL_RT_IPC_MEM_ATTR_ACCESS_LINK, 0), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
     CHECK_EQ(aclrtIpcMemGetExportKey(NULL, PAGE, second, 65, 0), ACL_ERROR_INVALID_PARAM);
     CHECK_EQ(aclrtIpcMemGetExportKey(other, PAGE, NULL, 65, 0), ACL_ERROR_INVALID_PARAM);
     CHECK_EQ(aclrtIpcMemGetExportKey(other, 0, second, 65, 0), ACL_ERROR_INVALID_PARAM);

@@ -4,17 +4,21 @@
 
 #define UNTOUCHED ((void *)0x5a5a5a5a5a5a5a5a)
 
-/* The four entries under one signature. */
+/* The five entries under one signature. */
+static int for_scheduler(void **out, size_t size, aclrtMemMallocPolicy policy) {
+    return aclrtMallocForTaskScheduler(out, size, policy, NULL);
+}
+
 static int with_cfg(void **out, size_t size, aclrtMemMallocPolicy policy) {
     return aclrtMallocWithCfg(out, size, policy, NULL);
 }
 
 typedef int malloc_fn(void **out, size_t size, aclrtMemMallocPolicy policy);
 
-static malloc_fn *const entries[] = {aclrtMalloc, aclrtMallocAlign32, aclrtMallocCached, with_cfg};
+static malloc_fn *const entries[] = {aclrtMalloc, aclrtMallocAlign32, aclrtMallocCached, with_cfg, for_scheduler};
 
 #define EACH_ENTRY(entry)                                                                                              \
-    for (int each = 0; each < 4; each++)                                                                               \
+    for (int each = 0; each < 5; each++)                                                                               \
         for (malloc_fn *entry = entries[each]; entry; entry = NULL)
 
 static void test_entry_refusals(void) {

@@ -30,6 +30,39 @@ static void test_arguments(void) {
     tear_down();
 }
 
+/* A mapping by another link shows the same bytes at another place; a link of a handle is advice. */
+static void test_links(void) {
+    set_up();
+    void *at = range(4 * PAGE);
+    aclrtDrvMemHandle handle = physical(0, PAGE);
+    OK(aclrtMapMem(at, PAGE, 0, handle, 0));
+    OK(poke(at, 5));
+    OK(aclrtMemMapSelectedLink(plus(at, PAGE), PAGE, at, ACL_RT_MEM_LINK_IDX_1));
+    CHECK_EQ(peek(plus(at, PAGE)), 5);
+    OK(aclrtFreePhysical(handle));
+    OK(aclrtMemMapSelectedLink(plus(at, 2 * PAGE), PAGE, plus(at, PAGE), ACL_RT_MEM_LINK_IDX_0));
+    OK(aclrtUnmapMem(at));
+    OK(aclrtUnmapMem(plus(at, PAGE)));
+    CHECK_EQ(peek(plus(at, 2 * PAGE)), 5);
+    CHECK_EQ(aclrtMemMapSelectedLink(NULL, PAGE, at, 0), ACL_ERROR_INVALID_PARAM);
+    CHECK_EQ(aclrtMemMapSelectedLink(at, PAGE, NULL, 0), ACL_ERROR_INVALID_PARAM);
+    CHECK_EQ(aclrtMemMapSelectedLink(at, 0, plus(at, 2 * PAGE), 0), ACL_ERROR_INVALID_PARAM);
+    CHECK_EQ(aclrtMemMapSelectedLink(at, PAGE, plus(at, 2 * PAGE), 2), ACL_ERROR_RT_PARAM_INVALID);
+    CHECK_EQ(aclrtMemMapSelectedLink(at, PAGE, plus(at, PAGE), 0), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+    CHECK_EQ(aclrtMemMapSelectedLink(at, PAGE, plus(at, 2 * PAGE + 64), 0), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+    CHECK_EQ(aclrtMemMapSelectedLink(plus(at, 2 * PAGE), PAGE, plus(at, 2 * PAGE), 0), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+    CHECK_EQ(aclrtMemMapSelectedLink(at, 2 * PAGE, plus(at, 2 * PAGE), 0), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+    OK(aclrtUnmapMem(plus(at, 2 * PAGE)));
+    OK(aclrtReleaseMemAddress(at));
+    handle = physical(0, PAGE);
+    OK(aclrtMemMapSetLink(handle, ACL_RT_MEM_ACCESS_LINK_HCCS));
+    CHECK_EQ(aclrtMemMapSetLink(handle, (aclrtMemLinkType)4), ACL_ERROR_RT_PARAM_INVALID);
+    CHECK_EQ(aclrtMemMapSetLink(NULL, ACL_RT_MEM_ACCESS_LINK_SIO), ACL_ERROR_INVALID_PARAM);
+    OK(aclrtFreePhysical(handle));
+    CHECK_EQ(aclrtMemMapSetLink(handle, ACL_RT_MEM_ACCESS_LINK_SIO), ACL_ERROR_RT_INVALID_HANDLE);
+    tear_down();
+}
+
 /* A place must be aligned, inside one range and free; a refused map changes nothing. */
 static void test_places(void) {
     void *block = NULL;
@@ -580,6 +613,7 @@ static void test_report(void) {
 
 int main(void) {
     test_arguments();
+    test_links();
     test_places();
     test_after_release();
     test_two_ranges();

@@ -109,6 +109,32 @@ static void test_rights_of_mappings(void) {
     tear_down();
 }
 
+/* Mapping a block to a device stands in for peer access, for that block alone and as long as it lives. */
+static void test_mapped_blocks(void) {
+    void *other = NULL, *inside;
+    set_up("strict");
+    OK(aclrtMalloc(&other, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(poke(blocks[0], 5));
+    OK(aclrtMemP2PMap(blocks[0], 64, 1, 0));
+    OK(copy(0, 1));
+    CHECK_EQ(peek(blocks[1]), 5);
+    OK(copy(1, 0));
+    inside = plus(blocks[0], 16);
+    OK(aclrtMemcpy(other, 64, inside, 48, ACL_MEMCPY_DEVICE_TO_DEVICE));
+    OK(aclrtFree(blocks[0]));
+    OK(aclrtSetDevice(0));
+    OK(aclrtMalloc(&blocks[0], 64, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK_EQ(copy(0, 1), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+    CHECK_EQ(aclrtMemP2PMap(NULL, 64, 1, 0), ACL_ERROR_INVALID_PARAM);
+    CHECK_EQ(aclrtMemP2PMap(blocks[0], 0, 1, 0), ACL_ERROR_INVALID_PARAM);
+    CHECK_EQ(aclrtMemP2PMap(blocks[0], 64, 1, 1), ACL_ERROR_INVALID_PARAM);
+    CHECK_EQ(aclrtMemP2PMap(blocks[0], 64, 2, 0), ACL_ERROR_RT_INVALID_DEVICEID);
+    CHECK_EQ(aclrtMemP2PMap(blocks[0], 8192, 1, 0), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+    CHECK_EQ(aclrtMemP2PMap(&other, 8, 1, 0), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+    CHECK_EQ(copy(0, 1), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+    tear_down();
+}
+
 static void test_process(void) {
     int32_t pid = 0;
     start(NULL);
@@ -123,6 +149,7 @@ int main(void) {
     test_copies();
     test_reset();
     test_rights_of_mappings();
+    test_mapped_blocks();
     test_process();
     start(NULL);
     check_nothing_alive();
