@@ -5,6 +5,7 @@ Source: GE source, base/common/const_place_holder_utils/const_place_holder_utils
 
 from typing import Final
 
+from gevar.align import UINT64_MAX
 from gevar.errors import AddressError, FormatError, SizeOverflowError
 from gevar.types import DevAddr, Format
 from gevar.types.tensor_sizes import calc_tensor_mem_size
@@ -22,14 +23,15 @@ def read_place_holder(op: VarOp) -> ExternMemory:
     ------
     ValueError
         `storage_shape`, `dtype`, `size`, `placement` or `addr` is missing, the memory is not on a device, the address
-        is 0, or the memory is too small for the shape.
+        is 0, or the memory is too small for the shape or ends behind 64 bits.
     """
     shape, dtype = op.ints_attr("storage_shape"), op.dtype_attr("dtype")
     size_bytes, placement, addr = op.int_attr("size"), op.int_attr("placement"), op.int_attr("addr")
     if placement != PLACEMENT_DEVICE:
         raise ValueError(f"op {op.name!r}: placement is {placement}; give {PLACEMENT_DEVICE}, device memory")
-    if addr <= 0:
-        raise ValueError(f"op {op.name!r}: addr is {addr}; give the address of device memory")
+    addr %= UINT64_MAX + 1  # attributes are signed
+    if not addr or addr + size_bytes > UINT64_MAX:
+        raise ValueError(f"op {op.name!r}: addr is {addr}, size {size_bytes} B; give the address of device memory")
     try:
         needed = calc_tensor_mem_size(shape, Format.FORMAT_ND, dtype)
     except (FormatError, SizeOverflowError) as error:

@@ -24,7 +24,7 @@ from gevar.var.var_request import VarRequest
 from gevar.var.var_tables import VarTables, extern_memory_of
 
 _HBM: Final = MemType.RT_MEMORY_HBM
-_MEM_TYPES: Final = frozenset(MemType)
+_MEM_TYPES: Final = frozenset(MemType) - {MemType.RT_MEMORY_RESERVED}
 
 
 class VarResource(VarTables):
@@ -139,10 +139,10 @@ class VarResource(VarTables):
         offset = self._restored_offset(request, config)
         is_hbm = request.mem_type == MemType.RT_MEMORY_HBM
         addr = LogicAddr(offset + config.var_mem_logic_base if is_hbm else offset)
+        extern = extern_memory_of(request, PARAM_INVALID)
         block, placing = self._compiled_block(request, addr)
         if block is not None:
             return self._point(request, block, offset, placing)
-        extern = extern_memory_of(request, PARAM_INVALID)
         if request.mem_type in POOL_MEM_TYPES:
             block = self.pool_blocks[addr] = self._name_addr(request, addr, offset, placing)
             if extern is not None:
