@@ -2,13 +2,17 @@
 
 from dataclasses import dataclass, field
 
-from gevar.types import TensorDesc
-from tests.golden.var.ge_state import GUARD_BYTES, HOST, RDMA, GeError, align
-from tests.golden.var.ge_variables import place_holder_addr, size_code
-from tests.golden.var.values import Op
+from gevar.types import DataType, MemType, TensorDesc
+from gevar.types.data_type import element_size_code
+from tests.golden.var.ge_state import GUARD_BYTES, HOST, RDMA, RESERVED, GeError, align
+from tests.golden.var.ge_variables import place_holder_addr, size_code, tensor_bytes
+from tests.golden.var.values import UINT64, Op, UnknownForm
 
 INT64_MAX = (1 << 63) - 1
 POOL_TYPES = (RDMA, HOST)
+KINDS = frozenset(int(kind) for kind in MemType)
+USABLE_KINDS = KINDS - {RESERVED}
+TEXTS = (DataType.DT_STRING, DataType.DT_STRING_REF)
 Key = tuple[str, int, int]
 """Name, format and data type."""
 Extern = tuple[int, int, bool]
@@ -72,7 +76,25 @@ def checked_place_holder(op: Op | None, status: int) -> Extern | None:
         addr = place_holder_addr(op)
     except GeError as error:
         raise GeError(status) from error
+    if is_unsound(op):
+        raise GeError(status)
     return addr, int_value(op.attrs["size"]), True
+
+
+def is_unsound(op: Op | None) -> bool:
+    """Whether an operator is a place holder that GE takes, of no known size, or whose memory ends behind 64 bits."""
+    if op is None or op.op_type != "ConstPlaceHolder":
+        return False
+    shape, dtype, size = op.attrs.get("storage_shape"), op.attrs.get("dtype"), op.attrs.get("size")
+    if not isinstance(shape, tuple) or not isinstance(dtype, DataType) or not isinstance(size, int):
+        return False
+    if not isinstance(op.attrs.get("addr"), int):
+        return False
+    if next((dim for dim in shape if dim <= 0), 0) < 0 or int_value(op.attrs["addr"]) % UINT64 + size >= UINT64:
+        return True
+    if dtype in TEXTS:
+        return tensor_bytes(shape, DataType.DT_COMPLEX128) > size
+    return element_size_code(dtype) <= 0
 
 
 def weight_of(op: Op | None) -> tuple[bytes, int] | None:
@@ -92,5 +114,6 @@ def slice_of(op: Op | None) -> tuple[str, int, int] | None:
 
 def int_value(value: object) -> int:
     """Return the value of an integer attribute."""
-    assert isinstance(value, int)
+    if not isinstance(value, int):
+        raise UnknownForm(f"{value!r} is no integer")
     return value

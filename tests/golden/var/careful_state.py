@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from gevar.proto.tensor_descriptor import tensor_desc_from_proto
-from gevar.types import MemType, TensorDesc
-from tests.golden.var.careful_blocks import INT64_MAX, POOL_TYPES, Block, Entry, Key, Tables
+from gevar.types import TensorDesc
+from tests.golden.var.careful_blocks import INT64_MAX, KINDS, POOL_TYPES, Block, Entry, Key, Tables
 from tests.golden.var.ge_state import GUARD_BYTES, HBM, OTHER_VERSION, PARAM_INVALID, GeError, Resource, align
 from tests.golden.var.ge_tables import broadcast_fields, road_of
-
-KINDS = frozenset(int(kind) for kind in MemType)
 
 
 class Refusal(GeError):

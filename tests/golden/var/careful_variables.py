@@ -6,6 +6,7 @@ from gevar.types import TensorDesc
 from tests.golden.var.careful_blocks import (
     INT64_MAX,
     POOL_TYPES,
+    USABLE_KINDS,
     Block,
     Entry,
     Extern,
@@ -190,7 +191,7 @@ class CarefulVariables(ModelManager):
 
     def restore_var_mem(self, name: str, desc: TensorDesc, op: Op | None, mem_type: int) -> None:
         res, key = self.need(PARAM_INVALID), self.triple(name, desc)
-        if desc.size < 0:
+        if desc.size < 0 or mem_type not in USABLE_KINDS:
             raise GeError(PARAM_INVALID)
         current = self.current(key[0])
         if current is not None:
@@ -203,9 +204,9 @@ class CarefulVariables(ModelManager):
         if not 0 <= offset <= min(self.sizes.var_mem_max_size, INT64_MAX - base) - desc.size:
             raise GeError(PARAM_INVALID)
         addr = offset + base if mem_type == HBM else offset
+        extern = checked_place_holder(op, PARAM_INVALID)
         block = self.compiled_block(key, desc, addr, op, mem_type)
         if block is None:
-            extern = checked_place_holder(op, PARAM_INVALID)
             if mem_type in POOL_TYPES:
                 block = self.name_address(key, desc, addr, mem_type, op)
                 block.extern = extern
@@ -243,6 +244,8 @@ class CarefulVariables(ModelManager):
 
     def set_var_addr(self, name: str, desc: TensorDesc, addr: int, mem_type: int, op: Op | None) -> None:
         res, key = self.need(INTERNAL_ERROR), self.triple(name, desc)
+        if mem_type not in USABLE_KINDS:
+            raise GeError(PARAM_INVALID)
         if key in self.tables.entries:
             res.cur_descs[key[0]] = desc
             return

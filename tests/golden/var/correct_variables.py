@@ -36,7 +36,8 @@ class CorrectVariables(Writer):
 
     def called(self, name: str) -> str:
         """A name under which a variable is known: its own, or that of a batch."""
-        return self.pick((name, *self.batch_names.get(name, ())))
+        known: list[str] = [name, *self.batch_names.get(name, ())]
+        return self.pick(known)
 
     def new_name(self, args: dict[str, int]) -> str:
         free = [name for name in self.batch_names if name not in self.names(args)]

@@ -107,14 +107,15 @@ def free_facts(asked: Asked) -> Facts:
 
 
 def loaded_facts(asked: Asked) -> Facts:
-    step, ge, gevar = asked.step, asked.ge, asked.gevar
+    step, gevar = asked.step, asked.gevar
     op = step.op
-    addr = None if op is None else op.load_addr
+    addr, own = (None if one is None else one.load_addr for one in (op, asked.here.op))
+    known = own is not None and gevar.is_var_addr(own)
     return {
         **asked.life,
-        "gevar_loaded": addr is not None and gevar.is_var_addr(addr) and addr in gevar.device(step.device).loaded,
+        "gevar_loaded": known and own in gevar.device(step.device).loaded,
         "nameless": op is not None and not op.name,
         "has_offset": addr is not None,
-        "known_address": addr is not None and ge.is_var_addr(addr),
-        "gevar_known_address": addr is not None and gevar.is_var_addr(addr),
+        "known_address": addr is not None and asked.ge.is_var_addr(addr),
+        "gevar_known_address": known,
     }

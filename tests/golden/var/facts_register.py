@@ -1,7 +1,7 @@
 """Facts of a step that registers a variable: what GE and gevar's rules have under its name, key, weight and place."""
 
 from gevar.types import DataType, Format, TensorDesc
-from tests.golden.var.careful_blocks import POOL_TYPES
+from tests.golden.var.careful_blocks import POOL_TYPES, USABLE_KINDS, Block, is_unsound
 from tests.golden.var.careful_tables import CarefulManager
 from tests.golden.var.fact_words import Asked, Fact, Facts
 from tests.golden.var.ge_pool import ModelManager
@@ -27,10 +27,12 @@ def register_facts(asked: Asked) -> Facts:
         "foreign_base": ge.resource is not None and ge.logic_base() != ge.sizes.var_mem_logic_base,
         "size": desc.size,
         "memory_type": step.mem_type,
+        "kind_known": step.mem_type in USABLE_KINDS,
         "pool_known": step.mem_type in (HBM, *POOL_TYPES),
         "op_type": "" if op is None else op.op_type,
         "length": _int_attr(op, "length"),
-        "place_holder_bad": _place_holder_bad(op),
+        "place_holder_bad": _place_holder_bad(op) or is_unsound(op),
+        "place_holder_unsound": is_unsound(op) and not _place_holder_bad(op),
         "fits_window": _fits_window(ge, desc, op),
         "replaces_block": _replaces_block(ge, res, step, desc, op),
         **_ge_blocks(ge, res, step.name, desc, op, step.mem_type),
@@ -114,6 +116,7 @@ def _gevar_blocks(gevar: CarefulManager, step: Step, desc: TensorDesc, op: Op | 
         "gevar_type_differs": _type_differs(gevar, step, desc),
         "gevar_shares": shared is not None,
         "gevar_new_block": is_new,
+        "revival_fails": known is not None and _place_holder_fails(known, op),
         "in_the_way": _in_the_way(gevar, desc.size),
         "no_room": is_new and (_no_room(gevar, desc.size) if step.mem_type == HBM else not gevar.has_mem_manager),
         "overlaps": _overlaps(gevar, step, desc, op),
@@ -135,10 +138,16 @@ def _type_differs(gevar: CarefulManager, step: Step, desc: TensorDesc) -> bool:
     return any(mem_type != step.mem_type for mem_type in touched)
 
 
+def _place_holder_fails(block: Block, op: Op | None) -> bool:
+    """Whether a place holder of another process would get memory from a node whose attributes are wrong."""
+    is_told = block.extern is not None and not block.extern[2]
+    return is_told and (_place_holder_bad(op) or is_unsound(op))
+
+
 GEVAR_BLOCKS = (
     *("gevar_own_size", "gevar_current_size", "gevar_key_known", "gevar_same_form"),
     *("gevar_type_differs", "gevar_shares"),
-    *("gevar_new_block", "in_the_way", "no_room", "overlaps"),
+    *("revival_fails", "gevar_new_block", "in_the_way", "no_room", "overlaps"),
 )
 
 

@@ -227,7 +227,7 @@ def place_holder_addr(op: Op) -> int:
         raise GeError(FAILED)
     if not isinstance(size, int) or placement != 1 or tensor_bytes(shape, dtype) > size:
         raise GeError(FAILED)
-    return addr
+    return addr % UINT64
 
 
 def tensor_bytes(shape: tuple[int, ...], dtype: DataType) -> int:

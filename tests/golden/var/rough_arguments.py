@@ -12,6 +12,12 @@ FORMATS = ("ND", "NCHW", "NHWC", "NC1HWC0", 12, 4100, 83886083)
 DTYPES = ("DT_FLOAT", "DT_FLOAT16", "DT_INT8", "DT_INT32", "DT_INT64", "DT_BFLOAT16")
 SIZES = (1, 4, 16, 64, 100, 511, 512, 513, 1000, 4096)
 SHAPES: Sequence[Sequence[int]] = ([4], [2, 2], [], [1, 3, 4], [16])
+STRANGE_NAMES = ("", "w_", "w2_0", "w12_", 'a"b\nc', "x" * 300, "emb_ascend_mbatch_batch_1")
+STRANGE_FORMATS: Sequence[str | int] = ("FORMAT_RESERVED", "NCL", "FRACTAL_NZ_C0_8", "NULL", 255, 516, 0x7FFFFFFF)
+STRANGE_DTYPES = ("DT_UNDEFINED", "DT_STRING", "DT_INT4", "DT_UINT1", "DT_DUAL", "DT_HIFLOAT4", "DT_COMPLEX128")
+STRANGE_SHAPES: Sequence[Sequence[int]] = ([0], [-1, 3], [-2], [1] * 12, [1 << 40, 1 << 40], [0, -1])
+STRANGE_SIZES = (0, -1, -600, 1 << 40, 1 << 62, 6 << 30, (1 << 63) - 1, -(1 << 63), (1 << 63) - 512, 2**31, 2**32)
+STRANGE_KINDS = (3, 129, 0, 2, 4, 0x10, 0x90, 256, 77)
 PATTERNS = ("01", "0000803f", "5a5b")
 LENGTHS = (4, 16, 64)
 LOCATIONS = ("/w/a.bin", "/w/b.bin")
@@ -28,26 +34,28 @@ class RoughArguments(Writer):
 
     names: Sequence[str] = NAMES
     formats: Sequence[str | int] = FORMATS
+    focus: int = 0
 
     def session(self) -> dict[str, Any]:
         held = [{"handle": label} for label in self.replay.held]
         return self.pick(({}, {}, {}, {}, {}, {}, {"session": 2}, {"session": 9}, *held))
 
     def name(self) -> str:
-        return self.pick(self.names)
+        return self.pick(STRANGE_NAMES if self.chance(20) else self.names)
 
     def tensor(self) -> Step:
-        size = self.pick(SIZES)
-        if self.chance(12):
-            size = self.pick((0, -1, -600, 1 << 40, (1 << 62), 6 << 30))
         tensor: Step = {
-            "dtype": self.pick(DTYPES),
-            "format": self.pick(self.formats),
-            "shape": self.pick(SHAPES),
-            "size": size,
+            "dtype": self.pick(STRANGE_DTYPES if self.chance(15) else DTYPES),
+            "format": self.pick(STRANGE_FORMATS if self.chance(15) else self.formats),
+            "shape": self.pick(STRANGE_SHAPES if self.chance(15) else SHAPES),
+            "size": self.pick(STRANGE_SIZES if self.chance(12) else SIZES),
         }
         if self.choice.below(6) == 0:
             tensor["origin_format"], tensor["origin_shape"] = self.pick(("NCHW", "NHWC")), self.pick(SHAPES)
+        if self.chance(12):
+            tensor["origin_dtype"] = self.pick(DTYPES)
+        if self.chance(20):
+            del tensor["size"]
         return tensor
 
     def known_tensor(self, name: str, args: Tree) -> Step:
@@ -70,7 +78,7 @@ class RoughArguments(Writer):
 
     def init_value(self, tensor: Step) -> Step:
         """An initial value of the description, or one that does not fit it."""
-        length = min(max(tensor["size"], 0), 32)
+        length = min(max(tensor.get("size", 0), 0), 32)
         value = {key: tensor[key] for key in ("dtype", "format", "shape")}
         if self.chance(3):
             value["shape"] = [length, 1]
@@ -114,21 +122,27 @@ class RoughArguments(Writer):
         attrs: Step = {
             "storage_shape": {"ints": [2, 2]},
             "dtype": {"dtype": "DT_FLOAT"},
-            "size": {"int": 16 if self.choice.below(2) else max(tensor["size"], 16)},
+            "size": {"int": 16 if self.choice.below(2) else max(tensor.get("size", 0), 16)},
             "placement": {"int": 1},
             "addr": {"int": PLACE_HOLDER_ADDR + 4096 * self.choice.below(4)},
         }
         if self.chance(3):
             broken = self.pick(tuple(attrs))
-            if broken in ("size", "placement", "addr"):
-                attrs[broken] = {"int": self.pick((0, 2, 15))}
+            if broken in ("size", "placement", "addr") and self.choice.below(2):
+                attrs[broken] = {"int": self.pick((0, 2, 15, -1))}
+            elif broken == "storage_shape" and self.choice.below(2):
+                attrs[broken] = {"ints": self.pick(([0, 4], [1 << 40, 1 << 40], [3, 5]))}
+            elif broken == "dtype" and self.choice.below(2):
+                attrs[broken] = {"dtype": self.pick(("DT_INT64", "DT_INT4", "DT_STRING"))}
+            elif self.chance(3):
+                attrs[broken] = {"str": "4"}
             else:
                 del attrs[broken]
         return {"name": name, "type": "ConstPlaceHolder", "attrs": attrs}
 
     def mem_type(self) -> int:
         if self.chance(10):
-            return self.pick((3, 129, 0, 2))
+            return self.pick(STRANGE_KINDS)
         return self.pick((2,) * 16 + (3, 129))
 
     def device(self) -> int:

@@ -1,9 +1,10 @@
 """Made-up sequences of rough use: every operation, right and wrong, in any order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from tests.golden.var.rough_arguments import NAMES, RoughArguments
-from tests.golden.var.values import Tree
+from tests.golden.var.rough_messages import damaged
+from tests.golden.var.values import Tree, message_bytes, message_json
 from tests.golden.var.writing import Choice, Step
 
 OPTIONS = {
@@ -17,6 +18,7 @@ class RoughUse(RoughArguments):
     """Writes the steps of one sequence."""
 
     def begin(self) -> None:
+        self.focus = self.choice.below(1000)
         if self.chance(4):
             self.names, self.formats = ("w", "w1", "x"), ("ND", 12, "NCHW")  # w in 12 and w1 in ND have one key
         elif self.choice.below(3) == 0:
@@ -35,7 +37,7 @@ class RoughUse(RoughArguments):
         if self.choice.below(6) == 0:
             tensor = self.init_value(tensor)
         op, mem_type = self.operator(name, tensor), self.mem_type()
-        if not 0 <= tensor["size"] < 1 << 40:
+        if not 0 <= tensor.get("size", 0) < 1 << 40:
             mem_type = 2  # no pool has room for that
         self.do("AssignVarMem", var=name, tensor=tensor, op=op, memory_type=mem_type, **args)
         self.do("GetVarAddr", var=name, tensor=tensor, **args)
@@ -196,7 +198,12 @@ class RoughUse(RoughArguments):
         if not known:
             return
         to = self.pick((9, 9, 2, 1))
-        self.do("VarManagerToDeserial", session=to, session_id=to, from_step=self.pick(known))
+        index = self.pick(known)
+        if self.chance(3):
+            info = damaged(self.message(index), self.choice)
+            self.do("VarManagerToDeserial", session=to, bytes_b64=message_bytes(info), message=message_json(info))
+        else:
+            self.do("VarManagerToDeserial", session=to, session_id=to, from_step=index)
         self.do("VarManagerToSerial", session=to)
         for _ in range(self.choice.below(3)):
             name = self.name()
@@ -209,7 +216,7 @@ class RoughUse(RoughArguments):
 
     def lifecycle(self) -> None:
         args = self.session()
-        kind = self.choice.below(16)
+        kind = self.choice.below(18)
         if kind == 0:
             self.do("Destroy", **args)
         elif kind == 1:
@@ -237,22 +244,35 @@ class RoughUse(RoughArguments):
             self.do("SetEnv", key="GE_USE_STATIC_MEMORY", value=self.pick(("0", "1", "3", "4")))
         elif kind == 12:
             self.hold()
+        elif kind == 13:
+            self.sizes(args)
         else:
             version, session_id = self.pick((0, 2, 3)), self.pick((args.get("session", 1), 5))
             self.do("Init", version=version, session_id=session_id, device_id=self.device(), job_id=1, **args)
         if self.choice.below(4) == 0:
             self.do("QueryMemoryPolicy")
 
-    def step(self) -> None:
-        """Write one or a few steps."""
-        self.pick(self.kinds())()
+    def sizes(self, args: Tree) -> None:
+        names = ("graph_mem_max_size", "var_mem_max_size", "use_max_mem_size")
+        sizes = {name: self.pick((0, 1 << 20, 1 << 34, 1 << 40, (1 << 64) - 1)) for name in names}
+        base = self.pick((1 << 37, 1 << 35, 1 << 62, 0, 512))
+        self.do("UpdateMemoryConfig", **sizes, var_mem_logic_base=base, **args)
+        self.do("GetMemoryConfig", **args)
 
-    def kinds(self) -> Sequence[Callable[[], None]]:
-        common: tuple[Callable[[], None], ...] = (self.assign,) * 8 + (self.resolve,) * 5
-        common += (self.look,) * 3 + (self.graphs,) * 3
-        common += (self.renew, self.restore, self.counters, self.ready, self.loaded, self.serial, self.deserial)
-        common += (self.set_addr, self.free, self.external, self.expandable, self.lifecycle)
-        return common
+    def step(self) -> None:
+        """Write one or a few steps; a sequence does one kind more often than others."""
+        rare: tuple[Callable[[], None], ...] = (
+            self.renew,
+            self.restore,
+            self.counters,
+            self.ready,
+            self.loaded,
+            self.serial,
+            self.deserial,
+        )
+        rare += (self.set_addr, self.free, self.external, self.expandable, self.lifecycle, self.graphs)
+        kinds = (self.assign,) * 8 + (self.resolve,) * 5 + (self.look,) * 3 + (self.graphs,) * 3 + rare
+        self.pick((*kinds, *(rare[self.focus % len(rare)],) * 8))()
 
 
 def rough_sequence(choice: Choice, length: int) -> Step:
