@@ -196,6 +196,11 @@ class DeviceMemoryManager:
             self._frees += 1
             self._live_bytes -= block.size_bytes
 
+    @property
+    def runtime(self) -> Runtime:
+        """Runtime of the devices."""
+        return self._runtime
+
     def resource(self, mem_type: MemType, device_id: DeviceId) -> MemoryAllocator:
         """Return plain memory of a kind on a device as a resource, for adaptors and pools."""
         return MemoryAllocator(self, mem_type, device_id)

@@ -247,6 +247,7 @@ class ExpandableBlocks:
     def _release(self) -> None:
         table = self._table
         if table is None:
+            self._sleep = None
             return
         if self._sleep is not None and self._sleep.is_waking:
             raise StateError(f"memory that grows on device {self._device.id} is being woken: free it afterwards")

@@ -65,11 +65,11 @@ class MemoryPools:
         AclError, OutOfMemoryError
             There is no memory. No pool is made.
         """
+        upstream = self._upstream(mem_type, device_id)
         with self._lock:
-            pool = self._rdma.get((mem_type, device_id)) or RdmaPoolAllocator(self._upstream(mem_type, device_id))
-            pool.init_memory(size_bytes)
-            self._rdma[mem_type, device_id] = pool
-            return pool
+            pool = self._rdma.setdefault((mem_type, device_id), RdmaPoolAllocator(upstream))
+        pool.init_memory(size_bytes)  # without the lock: it may have to free what is cached
+        return pool
 
     def rdma_pool(self, mem_type: MemType, device_id: DeviceId) -> RdmaPoolAllocator:
         """Return the pool of registered memory of a device.
@@ -80,7 +80,7 @@ class MemoryPools:
             There is none.
         """
         pool = self._rdma.get((mem_type, device_id))
-        if pool is None:
+        if pool is None or not pool.has_memory:
             kind = MemType(mem_type).name
             raise StateError(f"device {device_id} has no pool of registered {kind}: make one with pools.init_rdma_pool")
         return pool

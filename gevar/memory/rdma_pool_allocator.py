@@ -60,6 +60,11 @@ class RdmaPoolAllocator:
         with self._lock:
             return self._counter.statistics()
 
+    @property
+    def has_memory(self) -> bool:
+        """Whether the block is there."""
+        return self._base is not None
+
     def init_memory(self, size_bytes: int) -> None:
         """Allocate the block.
 
