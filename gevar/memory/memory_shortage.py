@@ -62,6 +62,11 @@ class Holder:
     size_bytes: int
     count: int
 
+    @property
+    def name(self) -> str:
+        """The tag in one line."""
+        return " ".join(self.tag.split())
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
@@ -102,7 +107,7 @@ class MemoryReport:
     @property
     def line(self) -> str:
         """The report in one line."""
-        held = ", ".join(f"{holder.tag} {size_text(holder.size_bytes)}" for holder in self.holders)
+        held = ", ".join(f"{holder.name} {size_text(holder.size_bytes)}" for holder in self.holders)
         parts = [
             f"{self.where} has {size_text(self.free_bytes)} free, the largest run {size_text(self.largest_free_bytes)}",
             f"most is held by {held}" if held else "",
@@ -225,5 +230,5 @@ def advice_for(
         elif pages.name == GIANT_PAGES and pages.largest_free_bytes >= requested_bytes:
             steps.append(f"set {VARIABLE_USE_1G_HUGE_PAGE} to 2: {size_text(pages.free_bytes)} of 1 GiB pages are free")
     if holders:
-        steps.append(f"free {holders[0].tag}, or put it to sleep")
+        steps.append(f"free {holders[0].name}, or put it to sleep")
     return tuple(steps) or ("free memory of other processes, or ask for less",)

@@ -123,6 +123,7 @@ class _Loader:
         blocks: dict[int, ModelBlocks] = {}
         self._make_blocks(om, blocks)
         self._session_init(om)
+        self._session.init_var_memory(self._device_id)
         for tensor in file_tensors(om):
             if tensor.node.type == CONSTANT:
                 logic_addr, dev_addr = blocks[id(tensor.model)].place(tensor)

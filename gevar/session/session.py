@@ -2,12 +2,15 @@
 
 import itertools
 import threading
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
 from acl_shim import Runtime, open_runtime
-from gevar.memory import DeviceMemoryManager
+from gevar.align import INT64_MAX
+from gevar.memory import DeviceMemoryManager, HugePageMode, SessionMemAllocator
 from gevar.session.model_rt_var_manager import ModelRtVarManager
+from gevar.types import DeviceId
 from gevar.var import VarManager, VarManagerPool
 
 _ids = itertools.count(1)
@@ -22,11 +25,16 @@ class Session:
         Runtime to use; by default the one of `backend`.
     backend
         "auto", "npu", "host" or the path of a library, see `acl_shim.open_runtime`.
+    options
+        Options by GE's names. Pages of 1 GiB (``ge.variableUse1gHugePage``) and the static memory policy
+        (``ge.exec.staticMemoryPolicy``) put variables into memory that grows.
 
     Attributes
     ----------
     id : int
         Number of the session, which is its key in the `VarManagerPool`; unique in the process.
+    options : dict
+        Options by GE's names.
     runtime, var_manager, memory_manager, rt_var_manager
         What the session is made of.
 
@@ -34,6 +42,8 @@ class Session:
     ------
     BackendUnavailableError
         No library serves.
+    ValueError
+        ``ge.variableUse1gHugePage`` is none of "0", "1" and "2".
 
     Notes
     -----
@@ -51,14 +61,42 @@ class Session:
     'host'
     """
 
-    def __init__(self, runtime: Runtime | None = None, *, backend: str | None = None) -> None:
+    def __init__(
+        self,
+        runtime: Runtime | None = None,
+        *,
+        backend: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self.options = dict(options or {})
+        HugePageMode.from_options(self.options)  # says at once what is wrong
         self.runtime = runtime if runtime is not None else open_runtime(backend)
         self.id = next(_ids)
         self.memory_manager = DeviceMemoryManager(self.runtime)
         self.var_manager: VarManager = VarManagerPool.instance().get_var_manager(self.id)
+        self.var_manager.set_options(self.options)
         self.rt_var_manager = ModelRtVarManager(self.id, self.var_manager, self.memory_manager)
         self.lock = threading.RLock()
         self._closed = False
+
+    def init_var_memory(self, device_id: DeviceId) -> None:
+        """Take the device memory of variables from memory that grows, where the options ask for it.
+
+        Parameters
+        ----------
+        device_id
+            Their device.
+
+        Source: GE source, runtime/v1/common/runtime/model_rt_var_manager.cc, ModelRtVarManager::Init. GE does so
+        whatever the options say.
+        """
+        manager = self.var_manager
+        asked = manager.memory_options
+        if asked.is_variable_use_1g_huge_page or asked.static_memory_policy:
+            most = min(manager.get_var_mem_max_size(), INT64_MAX)
+            sessions = SessionMemAllocator.instance(self.runtime)
+            allocator = sessions.get_var_mem_allocator(self.id, device_id, self.options, max_bytes=max(most, 1))
+            manager.init_expandable_memory_allocator(allocator, device_id)
 
     @property
     def closed(self) -> bool:
@@ -81,6 +119,7 @@ class Session:
         try:
             VarManagerPool.instance().remove_var_manager(self.id)
         finally:
+            SessionMemAllocator.instance(self.runtime).remove_allocator(self.id)
             self.memory_manager.close()
 
     def __enter__(self) -> Self:
