@@ -84,6 +84,16 @@ typedef struct {
     uint8_t data[128];
 } aclrtMemFabricHandle;
 
+typedef struct aclrtUtilizationExtendInfo aclrtUtilizationExtendInfo;
+
+typedef struct {
+    int32_t cubeUtilization;
+    int32_t vectorUtilization;
+    int32_t aicpuUtilization;
+    int32_t memoryUtilization;
+    aclrtUtilizationExtendInfo *utilizationExtend;
+} aclrtUtilizationInfo;
+
 typedef struct {
     char bytes[16];
 } aclrtUuid;
@@ -370,6 +380,50 @@ void *acl_new_tensor(uintptr_t data, size_t size_bytes, int device_type, int dev
 /* Address of the destructor for a capsule of such a tensor. */
 uintptr_t acl_capsule_destructor(bool versioned);
 
+/* ---- Versions, figures, limits, modes; what is done to memory in stream order; variables of a device ---- */
+
+int acl_aclsysGetVersionStr(const acl_table *table, char *pkgName, char *versionStr);
+int acl_aclsysGetVersionNum(const acl_table *table, char *pkgName, int32_t *versionNum);
+int acl_aclGetCannAttribute(const acl_table *table, int cannAttr, int32_t *value);
+int acl_aclGetDeviceCapability(const acl_table *table, uint32_t deviceId, int deviceInfo, int64_t *value);
+int acl_aclrtCheckArchCompatibility(const acl_table *table, const char *socVersion, int32_t *canCompatible);
+int acl_aclrtGetDeviceUtilizationRate(const acl_table *table, int32_t deviceId, aclrtUtilizationInfo *utilizationInfo);
+int acl_aclrtHostMemMapCapabilities(const acl_table *table, uint32_t deviceId, int hacType, int *capabilities);
+int acl_aclrtSetDeviceResLimit(const acl_table *table, int32_t deviceId, int type, uint32_t value);
+int acl_aclrtGetDeviceResLimit(const acl_table *table, int32_t deviceId, int type, uint32_t *value);
+int acl_aclrtResetDeviceResLimit(const acl_table *table, int32_t deviceId);
+int acl_aclrtSetStreamResLimit(const acl_table *table, uintptr_t stream, int type, uint32_t value);
+int acl_aclrtGetStreamResLimit(const acl_table *table, uintptr_t stream, int type, uint32_t *value);
+int acl_aclrtResetStreamResLimit(const acl_table *table, uintptr_t stream);
+int acl_aclrtUseStreamResInCurrentThread(const acl_table *table, uintptr_t stream);
+int acl_aclrtUnuseStreamResInCurrentThread(const acl_table *table, uintptr_t stream);
+int acl_aclrtGetResInCurrentThread(const acl_table *table, int type, uint32_t *value);
+int acl_aclrtSetDeviceSatMode(const acl_table *table, int mode);
+int acl_aclrtGetDeviceSatMode(const acl_table *table, int *mode);
+int acl_aclrtSetStreamOverflowSwitch(const acl_table *table, uintptr_t stream, uint32_t flag);
+int acl_aclrtGetStreamOverflowSwitch(const acl_table *table, uintptr_t stream, uint32_t *flag);
+int acl_aclrtGetOverflowStatus(const acl_table *table, uintptr_t outputAddr, size_t outputSize, uintptr_t stream);
+int acl_aclrtResetOverflowStatus(const acl_table *table, uintptr_t stream);
+int acl_aclrtSetOpExecuteTimeOut(const acl_table *table, uint32_t timeout);
+int acl_aclrtSetOpExecuteTimeOutV2(const acl_table *table, uint64_t timeout, uint64_t *actualTimeout);
+int acl_aclrtDeviceTaskAbort(const acl_table *table, int32_t deviceId, uint32_t timeout);
+int acl_aclrtStreamStop(const acl_table *table, uintptr_t stream);
+int acl_aclrtMemcpyAsyncWithCondition(const acl_table *table, uintptr_t dst, size_t destMax, uintptr_t src, size_t count, int kind, uintptr_t stream);
+int acl_aclrtReduceAsync(const acl_table *table, uintptr_t dst, uintptr_t src, uint64_t count, int kind, int type, uintptr_t stream, uintptr_t reserve);
+int acl_aclrtCmoAsync(const acl_table *table, uintptr_t src, size_t size, int cmoType, uintptr_t stream);
+int acl_aclrtMemFlush(const acl_table *table, uintptr_t devPtr, size_t size);
+int acl_aclrtMemInvalidate(const acl_table *table, uintptr_t devPtr, size_t size);
+int acl_aclrtMemP2PMap(const acl_table *table, uintptr_t devPtr, size_t size, int32_t dstDevId, uint64_t flags);
+int acl_aclrtIpcMemSetAttr(const acl_table *table, const char *key, int type, uint64_t attr);
+int acl_aclrtMemMapSetLink(const acl_table *table, uintptr_t handle, int adviceLink);
+int acl_aclrtMemMapSelectedLink(const acl_table *table, uintptr_t virPtrDst, size_t size, uintptr_t virPtrSrc, uint32_t linkIdx);
+int acl_aclrtGetSymbolAddress(const acl_table *table, uintptr_t symbol, uintptr_t *devPtr);
+int acl_aclrtGetSymbolSize(const acl_table *table, uintptr_t symbol, size_t *size);
+int acl_aclrtMemcpyToSymbol(const acl_table *table, uintptr_t symbol, uintptr_t src, size_t count, size_t offset, int kind);
+int acl_aclrtMemcpyToSymbolAsync(const acl_table *table, uintptr_t symbol, uintptr_t src, size_t count, size_t offset, int kind, uintptr_t stream);
+int acl_aclrtMemcpyFromSymbol(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol, size_t count, size_t offset, int kind);
+int acl_aclrtMemcpyFromSymbolAsync(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol, size_t count, size_t offset, int kind, uintptr_t stream);
+
 /* ---- Controls of the host runtime (hostacl.h) ---- */
 
 typedef struct {
@@ -410,6 +464,7 @@ typedef struct {
     uint64_t tasks;
     uint64_t events;
     uint64_t notifies;
+    uint64_t data_buffers;
     ...;
 } hostacl_live_t;
 
@@ -425,6 +480,7 @@ int acl_hostacl_fail_task(const acl_table *table, uint64_t nth, int code);
 int acl_hostacl_delay_task(const acl_table *table, const char *function, uint64_t microseconds);
 int acl_hostacl_hold(const acl_table *table, int32_t device);
 int acl_hostacl_release(const acl_table *table, int32_t device);
+int acl_hostacl_symbol(const acl_table *table, uintptr_t symbol, uint64_t bytes);
 uint64_t acl_hostacl_calls(const acl_table *table, const char *function);
 int acl_hostacl_live(const acl_table *table, hostacl_live_t *out);
 int acl_hostacl_live_report(const acl_table *table, char *buf, size_t len);

@@ -196,6 +196,47 @@
     F(aclrtAllocatorRegister)                                                                                          \
     F(aclrtAllocatorGetByStream)                                                                                       \
     F(aclrtAllocatorUnregister)                                                                                        \
+    F(aclsysGetVersionStr)                                                                                             \
+    F(aclsysGetVersionNum)                                                                                             \
+    F(aclGetCannAttribute)                                                                                             \
+    F(aclGetDeviceCapability)                                                                                          \
+    F(aclrtCheckArchCompatibility)                                                                                     \
+    F(aclrtGetDeviceUtilizationRate)                                                                                   \
+    F(aclrtHostMemMapCapabilities)                                                                                     \
+    F(aclrtSetDeviceResLimit)                                                                                          \
+    F(aclrtGetDeviceResLimit)                                                                                          \
+    F(aclrtResetDeviceResLimit)                                                                                        \
+    F(aclrtSetStreamResLimit)                                                                                          \
+    F(aclrtGetStreamResLimit)                                                                                          \
+    F(aclrtResetStreamResLimit)                                                                                        \
+    F(aclrtUseStreamResInCurrentThread)                                                                                \
+    F(aclrtUnuseStreamResInCurrentThread)                                                                              \
+    F(aclrtGetResInCurrentThread)                                                                                      \
+    F(aclrtSetDeviceSatMode)                                                                                           \
+    F(aclrtGetDeviceSatMode)                                                                                           \
+    F(aclrtSetStreamOverflowSwitch)                                                                                    \
+    F(aclrtGetStreamOverflowSwitch)                                                                                    \
+    F(aclrtGetOverflowStatus)                                                                                          \
+    F(aclrtResetOverflowStatus)                                                                                        \
+    F(aclrtSetOpExecuteTimeOut)                                                                                        \
+    F(aclrtSetOpExecuteTimeOutV2)                                                                                      \
+    F(aclrtDeviceTaskAbort)                                                                                            \
+    F(aclrtStreamStop)                                                                                                 \
+    F(aclrtMemcpyAsyncWithCondition)                                                                                   \
+    F(aclrtReduceAsync)                                                                                                \
+    F(aclrtCmoAsync)                                                                                                   \
+    F(aclrtMemFlush)                                                                                                   \
+    F(aclrtMemInvalidate)                                                                                              \
+    F(aclrtMemP2PMap)                                                                                                  \
+    F(aclrtIpcMemSetAttr)                                                                                              \
+    F(aclrtMemMapSetLink)                                                                                              \
+    F(aclrtMemMapSelectedLink)                                                                                         \
+    F(aclrtGetSymbolAddress)                                                                                           \
+    F(aclrtGetSymbolSize)                                                                                              \
+    F(aclrtMemcpyToSymbol)                                                                                             \
+    F(aclrtMemcpyToSymbolAsync)                                                                                        \
+    F(aclrtMemcpyFromSymbol)                                                                                           \
+    F(aclrtMemcpyFromSymbolAsync)                                                                                      \
     F(hostacl_version)                                                                                                 \
     F(hostacl_error)                                                                                                   \
     F(hostacl_configure)                                                                                               \
@@ -208,6 +249,7 @@
     F(hostacl_delay_task)                                                                                              \
     F(hostacl_hold)                                                                                                    \
     F(hostacl_release)                                                                                                 \
+    F(hostacl_symbol)                                                                                                  \
     F(hostacl_calls)                                                                                                   \
     F(hostacl_live)                                                                                                    \
     F(hostacl_live_report)                                                                                             \
@@ -1026,6 +1068,172 @@ static int acl_aclrtAllocatorUnregister(const acl_table *table, uintptr_t stream
     return CALL(aclrtAllocatorUnregister, (aclrtStream)stream);
 }
 
+/* ---- Versions, figures, limits, modes; what is done to memory in stream order; variables of a device ---- */
+
+static int acl_aclsysGetVersionStr(const acl_table *table, char *pkgName, char *versionStr) {
+    return CALL(aclsysGetVersionStr, pkgName, versionStr);
+}
+
+static int acl_aclsysGetVersionNum(const acl_table *table, char *pkgName, int32_t *versionNum) {
+    return CALL(aclsysGetVersionNum, pkgName, versionNum);
+}
+
+static int acl_aclGetCannAttribute(const acl_table *table, int cannAttr, int32_t *value) {
+    return CALL(aclGetCannAttribute, (aclCannAttr)cannAttr, value);
+}
+
+static int acl_aclGetDeviceCapability(const acl_table *table, uint32_t deviceId, int deviceInfo, int64_t *value) {
+    return CALL(aclGetDeviceCapability, deviceId, (aclDeviceInfo)deviceInfo, value);
+}
+
+static int acl_aclrtCheckArchCompatibility(const acl_table *table, const char *socVersion, int32_t *canCompatible) {
+    return CALL(aclrtCheckArchCompatibility, socVersion, canCompatible);
+}
+
+static int acl_aclrtGetDeviceUtilizationRate(const acl_table *table, int32_t deviceId, aclrtUtilizationInfo *utilizationInfo) {
+    return CALL(aclrtGetDeviceUtilizationRate, deviceId, utilizationInfo);
+}
+
+static int acl_aclrtHostMemMapCapabilities(const acl_table *table, uint32_t deviceId, int hacType, int *capabilities) {
+    return CALL(aclrtHostMemMapCapabilities, deviceId, (aclrtHacType)hacType, (aclrtHostMemMapCapability *)capabilities);
+}
+
+static int acl_aclrtSetDeviceResLimit(const acl_table *table, int32_t deviceId, int type, uint32_t value) {
+    return CALL(aclrtSetDeviceResLimit, deviceId, (aclrtDevResLimitType)type, value);
+}
+
+static int acl_aclrtGetDeviceResLimit(const acl_table *table, int32_t deviceId, int type, uint32_t *value) {
+    return CALL(aclrtGetDeviceResLimit, deviceId, (aclrtDevResLimitType)type, value);
+}
+
+static int acl_aclrtResetDeviceResLimit(const acl_table *table, int32_t deviceId) {
+    return CALL(aclrtResetDeviceResLimit, deviceId);
+}
+
+static int acl_aclrtSetStreamResLimit(const acl_table *table, uintptr_t stream, int type, uint32_t value) {
+    return CALL(aclrtSetStreamResLimit, (aclrtStream)stream, (aclrtDevResLimitType)type, value);
+}
+
+static int acl_aclrtGetStreamResLimit(const acl_table *table, uintptr_t stream, int type, uint32_t *value) {
+    return CALL(aclrtGetStreamResLimit, (aclrtStream)stream, (aclrtDevResLimitType)type, value);
+}
+
+static int acl_aclrtResetStreamResLimit(const acl_table *table, uintptr_t stream) {
+    return CALL(aclrtResetStreamResLimit, (aclrtStream)stream);
+}
+
+static int acl_aclrtUseStreamResInCurrentThread(const acl_table *table, uintptr_t stream) {
+    return CALL(aclrtUseStreamResInCurrentThread, (aclrtStream)stream);
+}
+
+static int acl_aclrtUnuseStreamResInCurrentThread(const acl_table *table, uintptr_t stream) {
+    return CALL(aclrtUnuseStreamResInCurrentThread, (aclrtStream)stream);
+}
+
+static int acl_aclrtGetResInCurrentThread(const acl_table *table, int type, uint32_t *value) {
+    return CALL(aclrtGetResInCurrentThread, (aclrtDevResLimitType)type, value);
+}
+
+static int acl_aclrtSetDeviceSatMode(const acl_table *table, int mode) {
+    return CALL(aclrtSetDeviceSatMode, (aclrtFloatOverflowMode)mode);
+}
+
+static int acl_aclrtGetDeviceSatMode(const acl_table *table, int *mode) {
+    return CALL(aclrtGetDeviceSatMode, (aclrtFloatOverflowMode *)mode);
+}
+
+static int acl_aclrtSetStreamOverflowSwitch(const acl_table *table, uintptr_t stream, uint32_t flag) {
+    return CALL(aclrtSetStreamOverflowSwitch, (aclrtStream)stream, flag);
+}
+
+static int acl_aclrtGetStreamOverflowSwitch(const acl_table *table, uintptr_t stream, uint32_t *flag) {
+    return CALL(aclrtGetStreamOverflowSwitch, (aclrtStream)stream, flag);
+}
+
+static int acl_aclrtGetOverflowStatus(const acl_table *table, uintptr_t outputAddr, size_t outputSize, uintptr_t stream) {
+    return CALL(aclrtGetOverflowStatus, (void *)outputAddr, outputSize, (aclrtStream)stream);
+}
+
+static int acl_aclrtResetOverflowStatus(const acl_table *table, uintptr_t stream) {
+    return CALL(aclrtResetOverflowStatus, (aclrtStream)stream);
+}
+
+static int acl_aclrtSetOpExecuteTimeOut(const acl_table *table, uint32_t timeout) {
+    return CALL(aclrtSetOpExecuteTimeOut, timeout);
+}
+
+static int acl_aclrtSetOpExecuteTimeOutV2(const acl_table *table, uint64_t timeout, uint64_t *actualTimeout) {
+    return CALL(aclrtSetOpExecuteTimeOutV2, timeout, actualTimeout);
+}
+
+static int acl_aclrtDeviceTaskAbort(const acl_table *table, int32_t deviceId, uint32_t timeout) {
+    return CALL(aclrtDeviceTaskAbort, deviceId, timeout);
+}
+
+static int acl_aclrtStreamStop(const acl_table *table, uintptr_t stream) {
+    return CALL(aclrtStreamStop, (aclrtStream)stream);
+}
+
+static int acl_aclrtMemcpyAsyncWithCondition(const acl_table *table, uintptr_t dst, size_t destMax, uintptr_t src, size_t count, int kind, uintptr_t stream) {
+    return CALL(aclrtMemcpyAsyncWithCondition, (void *)dst, destMax, (const void *)src, count, (aclrtMemcpyKind)kind, (aclrtStream)stream);
+}
+
+static int acl_aclrtReduceAsync(const acl_table *table, uintptr_t dst, uintptr_t src, uint64_t count, int kind, int type, uintptr_t stream, uintptr_t reserve) {
+    return CALL(aclrtReduceAsync, (void *)dst, (const void *)src, count, (aclrtReduceKind)kind, (aclDataType)type, (aclrtStream)stream, (void *)reserve);
+}
+
+static int acl_aclrtCmoAsync(const acl_table *table, uintptr_t src, size_t size, int cmoType, uintptr_t stream) {
+    return CALL(aclrtCmoAsync, (void *)src, size, (aclrtCmoType)cmoType, (aclrtStream)stream);
+}
+
+static int acl_aclrtMemFlush(const acl_table *table, uintptr_t devPtr, size_t size) {
+    return CALL(aclrtMemFlush, (void *)devPtr, size);
+}
+
+static int acl_aclrtMemInvalidate(const acl_table *table, uintptr_t devPtr, size_t size) {
+    return CALL(aclrtMemInvalidate, (void *)devPtr, size);
+}
+
+static int acl_aclrtMemP2PMap(const acl_table *table, uintptr_t devPtr, size_t size, int32_t dstDevId, uint64_t flags) {
+    return CALL(aclrtMemP2PMap, (void *)devPtr, size, dstDevId, flags);
+}
+
+static int acl_aclrtIpcMemSetAttr(const acl_table *table, const char *key, int type, uint64_t attr) {
+    return CALL(aclrtIpcMemSetAttr, key, (aclrtIpcMemAttrType)type, attr);
+}
+
+static int acl_aclrtMemMapSetLink(const acl_table *table, uintptr_t handle, int adviceLink) {
+    return CALL(aclrtMemMapSetLink, (aclrtDrvMemHandle)handle, (aclrtMemLinkType)adviceLink);
+}
+
+static int acl_aclrtMemMapSelectedLink(const acl_table *table, uintptr_t virPtrDst, size_t size, uintptr_t virPtrSrc, uint32_t linkIdx) {
+    return CALL(aclrtMemMapSelectedLink, (void *)virPtrDst, size, (void *)virPtrSrc, linkIdx);
+}
+
+static int acl_aclrtGetSymbolAddress(const acl_table *table, uintptr_t symbol, uintptr_t *devPtr) {
+    return CALL(aclrtGetSymbolAddress, (const void *)symbol, (void **)devPtr);
+}
+
+static int acl_aclrtGetSymbolSize(const acl_table *table, uintptr_t symbol, size_t *size) {
+    return CALL(aclrtGetSymbolSize, (const void *)symbol, size);
+}
+
+static int acl_aclrtMemcpyToSymbol(const acl_table *table, uintptr_t symbol, uintptr_t src, size_t count, size_t offset, int kind) {
+    return CALL(aclrtMemcpyToSymbol, (const void *)symbol, (const void *)src, count, offset, (aclrtMemcpyKind)kind);
+}
+
+static int acl_aclrtMemcpyToSymbolAsync(const acl_table *table, uintptr_t symbol, uintptr_t src, size_t count, size_t offset, int kind, uintptr_t stream) {
+    return CALL(aclrtMemcpyToSymbolAsync, (const void *)symbol, (const void *)src, count, offset, (aclrtMemcpyKind)kind, (aclrtStream)stream);
+}
+
+static int acl_aclrtMemcpyFromSymbol(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol, size_t count, size_t offset, int kind) {
+    return CALL(aclrtMemcpyFromSymbol, (void *)dst, dstMax, (const void *)symbol, count, offset, (aclrtMemcpyKind)kind);
+}
+
+static int acl_aclrtMemcpyFromSymbolAsync(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol, size_t count, size_t offset, int kind, uintptr_t stream) {
+    return CALL(aclrtMemcpyFromSymbolAsync, (void *)dst, dstMax, (const void *)symbol, count, offset, (aclrtMemcpyKind)kind, (aclrtStream)stream);
+}
+
 /* ---- Two calls for one crossing ---- */
 
 #define ACL_SHIM_CONTEXT_REFUSED ((int64_t)1 << 32)
@@ -1120,6 +1328,10 @@ static int acl_hostacl_hold(const acl_table *table, int32_t device) {
 
 static int acl_hostacl_release(const acl_table *table, int32_t device) {
     return CALL(hostacl_release, device);
+}
+
+static int acl_hostacl_symbol(const acl_table *table, uintptr_t symbol, uint64_t bytes) {
+    return CALL(hostacl_symbol, (const void *)symbol, bytes);
 }
 
 static uint64_t acl_hostacl_calls(const acl_table *table, const char *function) {

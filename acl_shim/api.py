@@ -9,6 +9,7 @@ from typing import Protocol
 from acl_shim.api_device import DeviceApi, StartApi
 from acl_shim.api_memory import CopyApi, MemoryApi, PoolApi
 from acl_shim.api_stream import AllocatorApi, CallbackApi, EventApi, StreamApi
+from acl_shim.api_system import SystemApi, VariableApi
 from acl_shim.api_types import CharArray, LiveStruct, Null
 from acl_shim.api_virtual import ShareApi, VirtualMemoryApi
 
@@ -52,6 +53,9 @@ class HostControlsApi(Protocol):
     def hostacl_release(self, device_id: int, /) -> int:
         """Let the streams of a device, -1 for all, go on."""
 
+    def hostacl_symbol(self, symbol: int, size_bytes: int, /) -> int:
+        """Name a variable of every device; 0 bytes take it away."""
+
     def hostacl_calls(self, function: bytes, /) -> int:
         """Return how often a function was called."""
 
@@ -77,6 +81,8 @@ class AclApi(
     CallbackApi,
     AllocatorApi,
     EventApi,
+    SystemApi,
+    VariableApi,
     HostControlsApi,
     Protocol,
 ):

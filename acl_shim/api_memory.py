@@ -182,6 +182,25 @@ class CopyApi(Protocol):
         failed read, or 0 at the end of the file.
         """
 
+    def aclrtMemcpyAsyncWithCondition(
+        self, dst: int, dst_max: int, src: int, count: int, kind: int, stream: StreamHandle, /
+    ) -> int:
+        """Copy bytes in stream order, at once where unregistered memory takes part."""
+
+    def aclrtReduceAsync(
+        self, dst: int, src: int, count: int, kind: int, data_type: int, stream: StreamHandle, reserve: int, /
+    ) -> int:
+        """Combine numbers of device memory with others in stream order."""
+
+    def aclrtCmoAsync(self, src: int, size: int, kind: int, stream: StreamHandle, /) -> int:
+        """Do something to a cache in stream order."""
+
+    def aclrtMemFlush(self, addr: int, size: int, /) -> int:
+        """Write a cache back to memory."""
+
+    def aclrtMemInvalidate(self, addr: int, size: int, /) -> int:
+        """Forget what a cache holds of memory."""
+
 
 class PoolApi(Protocol):
     """Memory pools in stream order."""

@@ -68,6 +68,12 @@ class StreamApi(Protocol):
     def aclrtValueWait(self, addr: int, value: int, flag: int, stream: StreamHandle, /) -> int:
         """Let a stream wait for a 64-bit word of device memory."""
 
+    def aclrtDeviceTaskAbort(self, device_id: int, timeout_ms: int, /) -> int:
+        """Drop the tasks of all streams of a device; 0 ms wait for ever."""
+
+    def aclrtStreamStop(self, stream: StreamHandle, /) -> int:
+        """End the task that a stream is at."""
+
 
 class CallbackApi(Protocol):
     """Functions that the runtime calls; a function is the address of a C function."""

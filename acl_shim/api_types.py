@@ -139,6 +139,15 @@ class IpcEventHandleStruct(Protocol):
     reserved: CharArray
 
 
+class UtilizationStruct(Protocol):
+    """C struct `aclrtUtilizationInfo`, in percent."""
+
+    cubeUtilization: int
+    vectorUtilization: int
+    aicpuUtilization: int
+    memoryUtilization: int
+
+
 class UuidStruct(Protocol):
     """C struct `aclrtUuid`."""
 
@@ -202,3 +211,4 @@ class LiveStruct(Protocol):
     tasks: int
     events: int
     notifies: int
+    data_buffers: int

@@ -60,6 +60,12 @@ class VirtualMemoryApi(Protocol):
     def aclrtMemGetAddressRange(self, addr: int, base: Cell, size_bytes: Cell, /) -> int:
         """Write start and size of the block that holds an address."""
 
+    def aclrtMemMapSetLink(self, handle: MemHandle, link: int, /) -> int:
+        """Say by which way the memory of a handle is reached."""
+
+    def aclrtMemMapSelectedLink(self, dst: int, size: int, src: int, link: int, /) -> int:
+        """Map what is mapped at one place at another one too."""
+
 
 class ShareApi(Protocol):
     """What processes share by keys."""
@@ -93,3 +99,9 @@ class ShareApi(Protocol):
 
     def aclrtIpcMemSetImportPid(self, key: bytes, pids: IntArray, count: int, /) -> int:
         """Say which processes may import a key of a block."""
+
+    def aclrtMemP2PMap(self, addr: int, size: int, device_id: int, flags: int, /) -> int:
+        """Let another device reach a block."""
+
+    def aclrtIpcMemSetAttr(self, key: bytes, kind: int, value: int, /) -> int:
+        """Say by which way memory behind a key is reached."""

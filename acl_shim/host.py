@@ -40,6 +40,10 @@ class HostControls:
         mode: str | None = None,
         virtual_memory: bool | None = None,
         hugetlb: bool | None = None,
+        cann_version: str | None = None,
+        cube_cores: int | None = None,
+        vector_cores: int | None = None,
+        l2_cache_bytes: int | None = None,
     ) -> None:
         """Set options; those left None stay. Gives back the devices this process has set.
 
@@ -65,6 +69,12 @@ class HostControls:
             Whether there are reserved ranges.
         hugetlb
             Whether pools consist of huge pages of the host where it has them.
+        cann_version
+            Version of the installation that is played, for example ``9.1.0``.
+        cube_cores, vector_cores
+            What a device says it has; nothing runs on them.
+        l2_cache_bytes
+            What a device says it has, in bytes.
 
         Raises
         ------
@@ -85,6 +95,10 @@ class HostControls:
             "mode": mode,
             "virtual_memory": None if virtual_memory is None else "on" if virtual_memory else "off",
             "hugetlb": None if hugetlb is None else int(hugetlb),
+            "cann_version": cann_version,
+            "cube_cores": cube_cores,
+            "vector_cores": vector_cores,
+            "l2_cache": l2_cache_bytes,
         }
         self._runtime.reset_devices()
         self._set_options(options)
@@ -247,6 +261,24 @@ class HostControls:
         self._check(api.hostacl_fail_task(0, 0), "hostacl_fail_task", {"nth": 0})
         self._check(api.hostacl_delay(NULL, 0), "hostacl_delay", {"microseconds": 0})
         self._check(api.hostacl_delay_task(NULL, 0), "hostacl_delay_task", {"microseconds": 0})
+
+    def define_symbol(self, symbol: int, size_bytes: int) -> None:
+        """Name a variable that every device then has, zero at first, as the device's compiler does on a card.
+
+        Parameters
+        ----------
+        symbol
+            Number the variable is called by, not 0; in C the address of its stand-in on the host.
+        size_bytes
+            Its size in bytes; 0 takes the variable away.
+
+        Raises
+        ------
+        AclError
+            The symbol is 0, has another size, or is to be taken away and not known.
+        """
+        code = self._api.hostacl_symbol(symbol, size_bytes)
+        self._check(code, "hostacl_symbol", {"symbol": symbol, "size_bytes": size_bytes})
 
     def hold(self, device_id: int | None = None) -> None:
         """Hold the streams that exist: they take tasks and run none; none moves a byte once this returns.

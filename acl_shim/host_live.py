@@ -59,6 +59,8 @@ class LiveObjects:
         Streams without the default ones; tasks of all streams that are not through.
     events, notifies
         Events and notifies.
+    data_buffers
+        Descriptions of memory that `aclCreateDataBuffer` made.
     devices_set
         Devices that are set.
     devices
@@ -87,6 +89,7 @@ class LiveObjects:
     tasks: int
     events: int
     notifies: int
+    data_buffers: int
     devices_set: int
     devices: tuple[DeviceLive, ...]
 

@@ -60,7 +60,7 @@ aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *taskInfo, aclrtStream stream,
 }
 
 aclError aclrtCmoGetDescSize(size_t *size) {
-    ENTER(aclrtCmoGetDescSize, (uint64_t *)size);
+    ENTER(aclrtCmoGetDescSize, size);
     if (!size)
         return error_null("size");
     *size = DEVICE_RECORD_BYTES;

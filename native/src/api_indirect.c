@@ -34,7 +34,7 @@ aclError aclrtMemcpyAsyncWithOffset(void **dst, size_t destMax, size_t dstDataOf
 }
 
 aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t *descSize) {
-    ENTER(aclrtGetMemcpyDescSize, kind, (uint64_t *)descSize);
+    ENTER(aclrtGetMemcpyDescSize, kind, descSize);
     if (!descSize)
         return error_null("descSize");
     int code = check_kind(kind);

@@ -40,7 +40,7 @@ aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr) {
 }
 
 aclError aclrtGetSymbolSize(const void *symbol, size_t *size) {
-    ENTER(aclrtGetSymbolSize, symbol, (uint64_t *)size);
+    ENTER(aclrtGetSymbolSize, symbol, size);
     if (!symbol || !size)
         return error_null(symbol ? "size" : "symbol");
     table_lock();

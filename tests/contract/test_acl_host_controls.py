@@ -1,5 +1,6 @@
 """Controls of the host runtime."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ from acl_shim.api_types import ContextHandle
 from acl_shim.codes import MemAttr, MemMallocPolicy
 from acl_shim.errors import AclError, OutOfMemoryError, StateError
 from acl_shim.host import HostControls, host_controls
-from acl_shim.host_live import DeviceLive
+from acl_shim.host_live import DeviceLive, LiveObjects
 from acl_shim.table import new_cell
 from tests.helpers.fake_acl import fake_library
 from tests.helpers.runtime import host_runtime
+from tests.helpers.shared import REPOSITORY
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -170,6 +172,21 @@ class TestLive:
             assert live.devices[0].set_count == 0
             assert len(host.live_report().splitlines()) >= 3
         assert host.live().blocks == 0
+
+    def test_every_count_of_the_library_is_there(self) -> None:
+        header = (REPOSITORY / "native/include/hostacl.h").read_text()
+        struct = header[header.index("/* What is alive in the process. */") : header.index("} hostacl_live_t;")]
+        fields = set(re.findall(r"uint(?:64|32)_t (\w+);", struct)) - {"device_count"}
+        assert len(fields) > 20
+        assert {name for name in LiveObjects.__dataclass_fields__ if name != "devices"} == fields
+
+    def test_data_buffers(self, host: HostControls) -> None:
+        api = open_runtime("host").api
+        buffer = api.aclCreateDataBuffer(4096, 8)
+        assert host.live().data_buffers == 1
+        assert not host.live().nothing
+        assert api.aclDestroyDataBuffer(buffer) == 0
+        assert host.live().nothing
 
     def test_pages_of_1_gib(self, host: HostControls) -> None:
         with host_runtime().device().malloc(GIB, MemMallocPolicy.HUGE1G_ONLY):

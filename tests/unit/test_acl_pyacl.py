@@ -108,6 +108,8 @@ SAMPLES: dict[str, object] = {
     "message": "m",
     "callback": print,
     "key": "k",
+    "pkg_name": "p",
+    "soc_version": "s",
     "cfg": {},
     "prop": {"handleType": 0, "allocationType": 0, "memAttr": 4, "location": {"id": 0, "type": 1}, "reserve": 0},
     "desc": [],
@@ -138,6 +140,8 @@ def _outs() -> dict[str, list[str]]:
         ("aclrtMemGetAllocationGranularity", "prop"),
         ("aclrtMemSetAccess", "desc"),
         ("aclrtMemGetAccess", "location"),
+        ("aclsysGetVersionStr", "pkgName"),
+        ("aclsysGetVersionNum", "pkgName"),
     }
     found = {}
     text = (REPOSITORY / "acl_shim/_acl.cdef.h").read_text()

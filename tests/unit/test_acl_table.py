@@ -76,6 +76,7 @@ STRUCTS = (
     "aclrtMemAccessDesc",
     "aclrtMemFabricHandle",
     "aclrtUuid",
+    "aclrtUtilizationInfo",
     "aclrtIpcEventHandle",
     "aclrtMemPoolProps",
 )

@@ -22,6 +22,7 @@ from ._kinds import (
     OutKey,
     OutShareKey,
     OutStruct,
+    OutText,
     OutUsage,
     OutWord,
     StreamStateFunction,
@@ -29,6 +30,8 @@ from ._kinds import (
     Text,
     Word,
 )
+
+_VERSION_BYTES = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ MAP = (PTR, SIZE, Word("offset"), HANDLE, Word("flags"))
 PROP = InStruct("prop", "aclrtPhysicalMemProp", ())
 BUFFER, INFO, DESC = Word("data_buffer"), Word("exception_info"), Word("allocator_desc")
 FUNCTION = Word("function_address")
+LIMIT, SYMBOL = Int("type"), Word("symbol")
 PIDS = Numbers("pids", "int32_t", counted=True)
 KEY = Text("key")
 ATTRIBUTES = OutStruct("aclrtPtrAttributes", {"pageSize": "page_size"})
@@ -108,6 +112,10 @@ ROWS = (
     _acl("get_data_buffer_size", "aclGetDataBufferSize", BUFFER),
     _acl("get_data_buffer_size_v2", "aclGetDataBufferSizeV2", BUFFER),
     _acl("get_soc_name", "aclrtGetSocName"),
+    _acl("sys_get_version_str", "aclsysGetVersionStr", Text("pkg_name"), OutText(_VERSION_BYTES)),
+    _acl("sys_get_version_num", "aclsysGetVersionNum", Text("pkg_name"), OUT_I32),
+    _acl("get_cann_attribute", "aclGetCannAttribute", Int("cann_attr"), OUT_I32),
+    _acl("get_device_capability", "aclGetDeviceCapability", DEVICE, Int("device_info"), OUT_I64),
     _rt("get_soc_name", "aclrtGetSocName"),
     _rt("get_last_error", "aclrtGetLastError", Int("level")),
     _rt("peek_at_last_error", "aclrtPeekAtLastError", Int("level")),
@@ -318,6 +326,89 @@ ROWS = (
     _rt("mem_pool_trim_to", "aclrtMemPoolTrimTo", Word("mem_pool"), Word("min_bytes_to_keep")),
     _rt("mem_pool_get_attr", "aclrtMemPoolGetAttr", Word("mem_pool"), Int("attr"), OutWord()),
     _rt("mem_pool_set_attr", "aclrtMemPoolSetAttr", Word("mem_pool"), Int("attr"), InWord()),
+    # figures, limits, modes, memory in stream order, variables
+    _rt("check_arch_compatibility", "aclrtCheckArchCompatibility", Text("soc_version"), OUT_I32),
+    _rt("get_device_utilization_rate", "aclrtGetDeviceUtilizationRate", DEVICE, OutStruct("aclrtUtilizationInfo")),
+    _rt("host_mem_map_capabilities", "aclrtHostMemMapCapabilities", DEVICE, Int("hac_type"), OUT_INT),
+    _rt("set_device_res_limit", "aclrtSetDeviceResLimit", DEVICE, LIMIT, Int("value")),
+    _rt("get_device_res_limit", "aclrtGetDeviceResLimit", DEVICE, LIMIT, OUT_U32),
+    _rt("reset_device_res_limit", "aclrtResetDeviceResLimit", DEVICE),
+    _rt("set_stream_res_limit", "aclrtSetStreamResLimit", STREAM, LIMIT, Int("value")),
+    _rt("get_stream_res_limit", "aclrtGetStreamResLimit", STREAM, LIMIT, OUT_U32),
+    _rt("reset_stream_res_limit", "aclrtResetStreamResLimit", STREAM),
+    _rt("use_stream_res_in_current_thread", "aclrtUseStreamResInCurrentThread", STREAM),
+    _rt("unuse_stream_res_in_current_thread", "aclrtUnuseStreamResInCurrentThread", STREAM),
+    _rt("get_res_in_current_thread", "aclrtGetResInCurrentThread", LIMIT, OUT_U32),
+    _rt("set_device_sat_mode", "aclrtSetDeviceSatMode", Int("mode")),
+    _rt("get_device_sat_mode", "aclrtGetDeviceSatMode", OUT_INT),
+    _rt("set_stream_overflow_switch", "aclrtSetStreamOverflowSwitch", STREAM, FLAG),
+    _rt("get_stream_overflow_switch", "aclrtGetStreamOverflowSwitch", STREAM, OUT_U32),
+    _rt("get_overflow_status", "aclrtGetOverflowStatus", Word("output_addr"), Word("output_size"), STREAM),
+    _rt("reset_overflow_status", "aclrtResetOverflowStatus", STREAM),
+    _rt("set_op_execute_time_out", "aclrtSetOpExecuteTimeOut", TIMEOUT),
+    _rt("set_op_execute_time_out_v2", "aclrtSetOpExecuteTimeOutV2", Word("timeout"), OUT_U64),
+    _rt("device_task_abort", "aclrtDeviceTaskAbort", DEVICE, TIMEOUT),
+    _rt("stream_stop", "aclrtStreamStop", STREAM),
+    _rt("memcpy_async_with_condition", "aclrtMemcpyAsyncWithCondition", *COPY, STREAM),
+    _rt(
+        "reduce_async",
+        "aclrtReduceAsync",
+        Word("dst"),
+        Word("src"),
+        Word("count"),
+        KIND,
+        Int("data_type"),
+        STREAM,
+        Word("reserve"),
+    ),
+    _rt("cmo_async", "aclrtCmoAsync", Word("src"), SIZE, Int("cmo_type"), STREAM),
+    _rt("mem_flush", "aclrtMemFlush", PTR, SIZE),
+    _rt("mem_invalidate", "aclrtMemInvalidate", PTR, SIZE),
+    _rt("mem_p2p_map", "aclrtMemP2PMap", PTR, SIZE, Int("dst_dev_id"), Word("flags")),
+    _rt("ipc_mem_set_attr", "aclrtIpcMemSetAttr", KEY, Int("type"), Word("attr")),
+    _rt("mem_map_set_link", "aclrtMemMapSetLink", HANDLE, Int("advice_link")),
+    _rt(
+        "mem_map_selected_link",
+        "aclrtMemMapSelectedLink",
+        Word("vir_ptr_dst"),
+        SIZE,
+        Word("vir_ptr_src"),
+        Int("link_idx"),
+    ),
+    _rt("get_symbol_address", "aclrtGetSymbolAddress", SYMBOL, OUT_POINTER),
+    _rt("get_symbol_size", "aclrtGetSymbolSize", SYMBOL, OUT_SIZE),
+    _rt("memcpy_to_symbol", "aclrtMemcpyToSymbol", SYMBOL, Word("src"), Word("count"), Word("offset"), KIND),
+    _rt(
+        "memcpy_to_symbol_async",
+        "aclrtMemcpyToSymbolAsync",
+        SYMBOL,
+        Word("src"),
+        Word("count"),
+        Word("offset"),
+        KIND,
+        STREAM,
+    ),
+    _rt(
+        "memcpy_from_symbol",
+        "aclrtMemcpyFromSymbol",
+        Word("dst"),
+        Word("dst_max"),
+        SYMBOL,
+        Word("count"),
+        Word("offset"),
+        KIND,
+    ),
+    _rt(
+        "memcpy_from_symbol_async",
+        "aclrtMemcpyFromSymbolAsync",
+        Word("dst"),
+        Word("dst_max"),
+        SYMBOL,
+        Word("count"),
+        Word("offset"),
+        KIND,
+        STREAM,
+    ),
 )
 
 BY_MODULE: dict[str, dict[str, Row]] = {

@@ -222,6 +222,19 @@ class OutKey(Kind):
         call.outputs.append(lambda: cast(bytes, ffi.string(key)).decode("utf-8", "replace"))
 
 
+class OutText(Kind):
+    """A text that the call writes into as many bytes as it may need; a str."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self._size_bytes = size_bytes
+
+    def add(self, call: Call) -> None:
+        """Add an array."""
+        text = call.keep(ffi.new("char[]", self._size_bytes))
+        call.arguments.append(text)
+        call.outputs.append(lambda: cast(bytes, ffi.string(text)).decode("utf-8", "replace"))
+
+
 class OutUsage(Kind):
     """Entries of `aclrtMemUsageInfo`, and how many the call wrote; a list of dicts and an int."""
 

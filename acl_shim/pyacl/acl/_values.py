@@ -45,12 +45,14 @@ def as_dict(struct: object, names: Mapping[str, str] | None = None) -> dict[str,
 
 
 def _field(value: object) -> Output:
-    """Return the value of a field: an int, a dict, the bytes of characters, or a list."""
+    """Return the value of a field: an int (also for a pointer), a dict, the bytes of characters, or a list."""
     if not isinstance(value, ffi.CData):
         return value
     c_type = ffi.typeof(value)
     if c_type.kind == "struct":
         return as_dict(value)
+    if c_type.kind == "pointer":
+        return int(ffi.cast("uintptr_t", value))
     if c_type.item.cname == "char":
         return bytes(ffi.buffer(value))
     return [value[at] for at in range(c_type.length)]
