@@ -25,7 +25,7 @@ from gevar.memory.expandable_range import (
 from gevar.memory.expandable_report import explained
 from gevar.memory.expandable_sleep import Sleep
 from gevar.memory.free_runs import FreeRuns
-from gevar.memory.huge_page_policy import HugePageMode, PageDecisions
+from gevar.memory.huge_page_policy import HugePageMode, PageDecisions, PageSource
 from gevar.memory.memory_resource import MemoryStatistics, StatisticsCounter, checked_size, unknown_block
 from gevar.memory.page_range import PageRange
 from gevar.memory.page_table import PageTable
@@ -62,6 +62,7 @@ class ExpandableBlocks:
         self._counter = StatisticsCounter()
         self._decisions = PageDecisions()
         self._table: PageTable | None = None
+        self._sources: list[PageSource] = []  # of ranges that are gone
         self._forget()
 
     def _forget(self) -> None:
@@ -248,6 +249,7 @@ class ExpandableBlocks:
         table = self._table
         if table is None:
             self._sleep = None
+            self._close_sources()
             return
         if self._sleep is not None and self._sleep.is_waking:
             raise StateError(f"memory that grows on device {self._device.id} is being woken: free it afterwards")
@@ -255,7 +257,14 @@ class ExpandableBlocks:
         for size, _ in (*self._blocks.values(), *self._fixed.values()):
             self._counter.remove(size)
         self._forget()
-        close_source(table.source)
+        self._sources.append(table.source)
+        self._close_sources()
+
+    def _close_sources(self) -> None:
+        """End the use of pools; one that the device refuses a page is tried again with the next call."""
+        while self._sources:
+            close_source(self._sources[-1])
+            self._sources.pop()
 
     def blocks(self) -> list[tuple[DevAddr, int, str]]:
         """Return first address, size in bytes and tag of every block, by address."""

@@ -115,13 +115,11 @@ def close_source(source: PageSource) -> None:
     Raises
     ------
     AclError
-        The device does not take a page back that waited. It waits still.
+        The device does not take a page back that waited. It waits still; the next call goes on there.
     """
-    try:
-        source.pool.finalize()
-    finally:
-        if source.fallback is not None:
-            source.fallback.finalize()
+    while source.open_pools:
+        source.open_pools[-1].finalize()
+        source.open_pools.pop()
 
 
 def device_total_bytes(device: Device, page_bytes: int, mode: HugePageMode) -> int:

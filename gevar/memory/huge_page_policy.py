@@ -105,12 +105,18 @@ class PageSource:
     decisions
         Where choices are counted.
 
+    Attributes
+    ----------
+    open_pools : list
+        Pools that count this source as a user.
+
     Thread safety: none; its owner calls under its own lock.
     """
 
     def __init__(self, pool: PhysicalPagePool, fallback: PhysicalPagePool | None, decisions: PageDecisions) -> None:
         self.pool = pool
         self.fallback = fallback
+        self.open_pools = [pool] if fallback is None else [pool, fallback]
         self.decisions = decisions
         self._budget = RETRY_BUDGET
         self._warned = False

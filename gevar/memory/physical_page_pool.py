@@ -128,12 +128,12 @@ class PhysicalPagePool:
         Raises
         ------
         AclError
-            The runtime refuses a page; the others are given back. The page waits still.
+            The runtime refuses a page; the others are given back. The page waits, and the user counts, still.
         """
         with self._lock:
-            self._users -= 1
-            if self._users <= 0:
+            if self._users == 1:
                 self.trim()
+            self._users -= 1
 
     def malloc_physical(self, *, reuse: bool = False) -> int:
         """Return the handle of a page; its content is not defined.

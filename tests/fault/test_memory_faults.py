@@ -215,6 +215,25 @@ def test_a_page_that_the_device_refuses_waits_and_goes_back_later(host: HostCont
     assert host.live().handles == 0
 
 
+@pytest.mark.parametrize("mode", [HugePageMode.NONE, HugePageMode.FIRST])
+def test_shared_pages_that_the_device_refuses_go_back_with_the_next_call(
+    host: HostControls, device: Device, mode: HugePageMode
+) -> None:
+    pools, page_bytes = SharedPagePools(), PAGE if mode is HugePageMode.NONE else GIB
+    allocator = ExpandableActiveMemoryAllocator(device, page_bytes, mode=mode, max_bytes=4 * GIB, shared_pools=pools)
+    for call in (allocator.free_memory, allocator.close, lambda: allocator.allocate(512)):
+        allocator.allocate(3 * PAGE)
+        host.fail_nth("aclrtFreePhysical", 1, 507899)
+        with pytest.raises(AclError, match="aclrtFreePhysical"):
+            allocator.free_memory()
+        assert allocator.blocks() == []
+        assert (host.live().handles, host.live().reservations) == (1, 0)
+        call()
+    allocator.close()
+    assert host.live().handles == 0
+    assert pools.pool(device, page_bytes).statistics.users == 0
+
+
 def test_the_undoing_of_a_failure_may_fail_too(host: HostControls, device: Device) -> None:
     """The third page cannot be mapped, and the page made before it cannot be unmapped: nothing is lost for good."""
     allocator = ExpandableActiveMemoryAllocator(device, max_bytes=GIB, is_checked=True)

@@ -116,6 +116,7 @@ class GrowingMemory(RuleBasedStateMachine):
             self.allocators[device].wake()
         except AclError:
             return
+        self.host.clear_failures()
         if self.asleep[device] == "discard":
             for addr, (size, byte) in self.blocks[device].items():
                 self.write(device, addr, size, byte)
