@@ -172,8 +172,10 @@ static void do_malloc(void) {
         return;
     block.size = random_below(30) == 0 ? 0 : random_size();
     uint64_t rounded = (block.size + padding + 31) & ~(uint64_t)31;
-    int code = align32 ? aclrtMallocAlign32(&out, block.size, (aclrtMemMallocPolicy)policy)
-                       : aclrtMalloc(&out, block.size, (aclrtMemMallocPolicy)policy);
+    bool for_scheduler = align32 && (policy < 3 || policy > 5) && random_below(2);
+    int code = for_scheduler ? aclrtMallocForTaskScheduler(&out, block.size, (aclrtMemMallocPolicy)policy, NULL)
+               : align32     ? aclrtMallocAlign32(&out, block.size, (aclrtMemMallocPolicy)policy)
+                             : aclrtMalloc(&out, block.size, (aclrtMemMallocPolicy)policy);
     if (!block.size || current < 0) {
         CHECK_EQ(code, block.size ? ACL_ERROR_RT_CONTEXT_NULL : ACL_ERROR_INVALID_PARAM);
         CHECK(out == (void *)1);

@@ -8,7 +8,16 @@
  */
 #include "streams.h"
 
-enum { SLOTS = 8, OWN_BYTES = 4096, SHARED_BYTES = 20000, WORDS_AT = 16000, DEVICES = 2, MAX_THREADS = 16 };
+enum {
+    SLOTS = 8,
+    OWN_BYTES = 4096,
+    SHARED_BYTES = 20000,
+    WORDS_AT = 16000,
+    RECORDS_AT = 16384,
+    FREE_AT = 17408,
+    DEVICES = 2,
+    MAX_THREADS = 16
+};
 
 /* What a thread has for itself. */
 struct own {
@@ -42,8 +51,8 @@ static void *any(_Atomic(void *) *slots) {
 /* A code that a call may return when others are at work; returns it. */
 static int allow(int code, const char *text, int line) {
     static const int codes[] = {0,      100000, 107000, 107001, 107002, 107003, 107006, 107011,
-                                107012, 107015, 107017, 107019, 107023, 207000, 207001, 207008,
-                                507000, 507007, 507012, 507015, 507046, 507047, 507899};
+                                107012, 107015, 107017, 107019, 107022, 107023, 207000, 207001,
+                                207008, 507000, 507007, 507012, 507015, 507046, 507047, 507899};
     size_t i = 0;
     while (i < sizeof(codes) / sizeof(codes[0]) && codes[i] != code)
         i++;
@@ -212,7 +221,7 @@ static void do_move(void) {
     void *block = any(blocks), *other = any(blocks), *host = any(pinned);
     if (!block || !other || !host)
         return;
-    switch (random_below(4)) {
+    switch (random_below(6)) {
     case 0:
         ALLOW(aclrtMemsetAsync(plus(block, at), 4, 1, 4, stream));
         break;
@@ -222,8 +231,43 @@ static void do_move(void) {
     case 2:
         ALLOW(aclrtMemcpyAsync(plus(host, at), 4, plus(block, at), 4, ACL_MEMCPY_DEVICE_TO_HOST, stream));
         break;
-    default:
+    case 3:
         ALLOW(aclrtMemcpyAsync(plus(other, at), 4, plus(block, at), 4, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+        break;
+    case 4:
+        ALLOW(aclrtReduceAsync(plus(other, at), plus(block, at), 4, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, stream,
+                               NULL));
+        break;
+    default:
+        ALLOW(aclrtCmoAsync(plus(block, at), 4, (aclrtCmoType)random_below(5), stream));
+    }
+}
+
+/* Tasks that read from shared memory what they are to do; mostly there is nothing good. */
+static void do_indirect(void) {
+    aclrtStream stream = any(streams);
+    void *block = any(blocks), *other = any(blocks);
+    if (!block || !other)
+        return;
+    void *record = plus(block, RECORDS_AT + 64 * random_below(8));
+    switch (random_below(5)) {
+    case 0:
+        ALLOW(aclrtSetMemcpyDesc(record, ACL_MEMCPY_DEVICE_TO_DEVICE, plus(other, FREE_AT), plus(block, FREE_AT), 0,
+                                 NULL));
+        break;
+    case 1:
+        ALLOW(aclrtCmoSetDesc(record, other, 1 + random_below(2 * SHARED_BYTES)));
+        break;
+    case 2:
+        ALLOW(aclrtMemcpyAsyncWithDesc(record, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+        break;
+    case 3:
+        ALLOW(aclrtCmoAsyncWithDesc(record, ACL_RT_CMO_TYPE_PREFETCH, stream, NULL));
+        break;
+    default:
+        ALLOW(aclrtMemcpyAsyncWithOffset((void **)plus(block, WORDS_AT), 8, random_below(9),
+                                         (const void **)plus(other, WORDS_AT), random_below(9), 0,
+                                         ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     }
 }
 
@@ -261,17 +305,26 @@ static void do_ask(void) {
     int32_t id;
     float ms;
     uint64_t time;
+    uint32_t limit;
+    aclrtStreamAttrValue value = {.streamPriority = (uint32_t)random_below(9)};
+    aclrtUtilizationInfo use;
     ALLOW(aclrtStreamQuery(any(streams), &status));
     ALLOW(aclrtStreamGetId(any(streams), &id));
     ALLOW(aclrtQueryEventStatus(any(events), &recorded));
     ALLOW(aclrtQueryEventWaitStatus(any(events), &waits));
     ALLOW(aclrtEventElapsedTime(&ms, any(events), any(events)));
     ALLOW(aclrtEventGetTimestamp(any(events), &time));
+    ALLOW(aclrtSetStreamResLimit(any(streams), ACL_RT_DEV_RES_CUBE_CORE, (uint32_t)random_below(26)));
+    ALLOW(aclrtUseStreamResInCurrentThread(any(streams)));
+    ALLOW(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, &limit));
+    ALLOW(aclrtSetStreamOverflowSwitch(any(streams), (uint32_t)random_below(3)));
+    ALLOW(aclrtSetStreamAttribute(any(streams), (aclrtStreamAttr)(2 + random_below(5)), &value));
+    ALLOW(aclrtGetDeviceUtilizationRate((int32_t)random_below(DEVICES), &use));
     aclGetRecentErrMsg();
 }
 
 static void do_wait(void) {
-    switch (random_below(4)) {
+    switch (random_below(5)) {
     case 0:
         ALLOW(aclrtSynchronizeStreamWithTimeout(any(streams), some_ms()));
         break;
@@ -280,6 +333,9 @@ static void do_wait(void) {
         break;
     case 2:
         ALLOW(aclrtSynchronizeEventWithTimeout(any(events), some_ms()));
+        break;
+    case 3:
+        ALLOW(aclrtProcessHostFunc(some_ms()));
         break;
     default:
         ALLOW(aclrtProcessReport(some_ms()));
@@ -301,7 +357,7 @@ static void calls_back(void *argument) {
 
 static void do_call(void) {
     aclrtStream stream = any(streams);
-    switch (random_below(5)) {
+    switch (random_below(7)) {
     case 0:
         ALLOW(aclrtSubscribeReport((uint64_t)pthread_self(), stream));
         break;
@@ -314,13 +370,19 @@ static void do_call(void) {
     case 3:
         ALLOW(aclrtLaunchHostFunc(stream, called, NULL));
         break;
+    case 4:
+        ALLOW(aclrtSubscribeHostFunc((uint64_t)pthread_self(), stream));
+        break;
+    case 5:
+        ALLOW(aclrtUnSubscribeHostFunc((uint64_t)pthread_self(), stream));
+        break;
     default:
         ALLOW(aclrtLaunchHostFunc(stream, calls_back, any(streams)));
     }
 }
 
 static void do_disturb(void) {
-    switch (random_below(9)) {
+    switch (random_below(11)) {
     case 0:
         OK(hostacl_hold((int32_t)random_below(DEVICES)));
         sched_yield();
@@ -328,6 +390,13 @@ static void do_disturb(void) {
         break;
     case 1:
         ALLOW(aclrtStreamAbort(any(streams)));
+        break;
+    case 7:
+        ALLOW(aclrtStreamStop(any(streams)));
+        break;
+    case 8:
+        if (alone) /* else the tasks of another thread's own stream go */
+            ALLOW(aclrtDeviceTaskAbort((int32_t)random_below(DEVICES), 20000));
         break;
     case 2:
         OK(hostacl_fail_task(1 + random_below(20), 507015));
@@ -353,8 +422,9 @@ static void do_disturb(void) {
 }
 
 static void (*const actions[])(void) = {
-    do_own_work, do_own_work, do_set_device, do_contexts, do_make, do_make, do_make, do_destroy, do_move,
-    do_mark,     do_mark,     do_mark,       do_mark,     do_ask,  do_wait, do_wait, do_call,    do_disturb,
+    do_own_work, do_own_work, do_set_device, do_contexts, do_make,    do_make, do_make,
+    do_destroy,  do_move,     do_indirect,   do_mark,     do_mark,    do_mark, do_mark,
+    do_ask,      do_wait,     do_wait,       do_call,     do_disturb,
 };
 
 static void *make_calls(void *number) {

@@ -33,6 +33,7 @@ static _Thread_local struct cell cells[CELLS];
 static _Thread_local uint8_t *pinned; /* CELLS times CELL_BYTES */
 static _Thread_local char *range;
 static _Thread_local aclrtStream streams[STREAMS];
+static _Thread_local void *descriptions; /* device memory: one of 64 bytes for each stream */
 static _Thread_local aclrtEvent event;
 static _Thread_local uint64_t launched; /* host functions queued */
 static _Thread_local atomic_ullong called;
@@ -112,6 +113,11 @@ static void synchronize(int stream) {
     default:
         OK(aclrtSynchronizeStream(streams[stream]));
     }
+    collect(stream);
+}
+
+static void settle_stream(int stream) {
+    OK(aclrtSynchronizeStream(streams[stream]));
     collect(stream);
 }
 
@@ -200,6 +206,54 @@ static void do_copy(void) {
                         streams[stream]));
 }
 
+/* A copy whose addresses are words of the host, or stand in a description. */
+static void do_indirect_copy(void) {
+    int to = mapped_slot(), from = mapped_slot(), stream = (int)random_below(STREAMS);
+    if (to < 0 || from < 0 || slots[to] == slots[from])
+        return;
+    order(at_slot(to), stream);
+    order(at_slot(from), stream);
+    at_slot(to)->byte = at_slot(from)->byte;
+    if (random_below(2)) {
+        void *target = slot_addr(to);
+        const void *source = slot_addr(from);
+        OK(aclrtMemcpyAsyncWithOffset(&target, PIECE, 0, &source, CELL_BYTES, 0, ACL_MEMCPY_DEVICE_TO_DEVICE,
+                                      streams[stream]));
+        return;
+    }
+    settle_stream(stream); /* the description may still be in use */
+    OK(aclrtSetMemcpyDesc(plus(descriptions, (uint64_t)stream * 64), ACL_MEMCPY_DEVICE_TO_DEVICE, slot_addr(from),
+                          slot_addr(to), CELL_BYTES, NULL));
+    OK(aclrtMemcpyAsyncWithDesc(plus(descriptions, (uint64_t)stream * 64), ACL_MEMCPY_DEVICE_TO_DEVICE,
+                                streams[stream]));
+    order(at_slot(to), stream);
+    order(at_slot(from), stream);
+}
+
+/* Bytes are numbers here: the sum wraps, of two equal ranges the maximum is the same. */
+static void do_reduce(void) {
+    int to = mapped_slot(), from = mapped_slot(), stream = (int)random_below(STREAMS);
+    bool sum = random_below(2);
+    if (to < 0 || from < 0 || slots[to] == slots[from])
+        return;
+    order(at_slot(to), stream);
+    order(at_slot(from), stream);
+    int8_t a = (int8_t)at_slot(to)->byte, b = (int8_t)at_slot(from)->byte;
+    at_slot(to)->byte = (uint8_t)(sum ? a + b : a > b ? a : b);
+    OK(aclrtReduceAsync(slot_addr(to), slot_addr(from), CELL_BYTES,
+                        sum ? ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM : ACL_RT_MEMCPY_SDMA_AUTOMATIC_MAX, ACL_INT8,
+                        streams[stream], NULL));
+}
+
+static void do_cache(void) {
+    int slot = mapped_slot(), stream = (int)random_below(STREAMS);
+    if (slot < 0)
+        return;
+    order(at_slot(slot), stream);
+    OK(aclrtCmoAsync(slot_addr(slot), PIECE, (aclrtCmoType)random_below(4), streams[stream]));
+    OK(aclrtMemFlush(slot_addr(slot), PIECE));
+}
+
 static void do_transfer(void) {
     int slot = mapped_slot(), cell = free_cell(), stream = (int)random_below(STREAMS);
     if (slot < 0 || cell < 0)
@@ -276,9 +330,9 @@ static void do_check_pages(void) {
 }
 
 static void (*const actions[])(void) = {
-    do_make,   do_map,  do_map,         do_unmap,        do_free,      do_set,
-    do_set,    do_copy, do_copy,        do_copy,         do_transfer,  do_transfer,
-    do_launch, do_look, do_synchronize, do_renew_stream, do_bad_calls, do_check_pages,
+    do_make,        do_map,          do_map,       do_unmap,       do_free,          do_set,    do_set,
+    do_copy,        do_copy,         do_copy,      do_transfer,    do_transfer,      do_launch, do_look,
+    do_synchronize, do_renew_stream, do_bad_calls, do_check_pages, do_indirect_copy, do_reduce, do_cache,
 };
 
 static void begin(void) {
@@ -288,6 +342,7 @@ static void begin(void) {
     OK(aclrtReserveMemAddress((void **)&range, SLOTS * PIECE, 0, NULL, 1));
     OK(aclrtMallocHost((void **)&pinned, CELLS * CELL_BYTES));
     OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+    OK(aclrtMalloc(&descriptions, STREAMS * 64, ACL_MEM_MALLOC_NORMAL_ONLY));
     for (int i = 0; i < STREAMS; i++)
         OK(aclrtCreateStream(&streams[i]));
 }
@@ -308,6 +363,7 @@ static void end(void) {
             OK(aclrtFreePhysical(handles[i].handle));
     }
     OK(aclrtReleaseMemAddress(range));
+    OK(aclrtFree(descriptions));
     OK(aclrtDestroyEvent(event));
     OK(aclrtFreeHost(pinned));
     OK(aclrtResetDevice(device));

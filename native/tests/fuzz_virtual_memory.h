@@ -227,6 +227,14 @@ static int map_code(const struct model_range *range, const char *at, uint64_t si
     return good ? ACL_SUCCESS : ACL_ERROR_RT_DRV_INTERNAL_ERROR;
 }
 
+static const struct model_mapping *first_mapping_of(const struct model_handle *handle) {
+    for (int i = 0; i < MAPPINGS; i++) {
+        if (mappings[i].at && mappings[i].handle == handle)
+            return &mappings[i];
+    }
+    return NULL;
+}
+
 static void do_map(void) {
     struct model_range *range = &ranges[random_below(RANGES)];
     struct model_mapping *slot = &mappings[random_below(MAPPINGS)];
@@ -244,8 +252,10 @@ static void do_map(void) {
         return;
     uint64_t size = random_below(5) && handle ? handle_bytes(handle) : random_below(5) * MIB;
     int wanted = map_code(range, at, size, handle, offset, flags);
-    int code =
-        no_access ? aclrtMemMapNoAccess(at, size, offset, value, flags) : aclrtMapMem(at, size, offset, value, flags);
+    const struct model_mapping *shown = handle && !no_access && !offset && !flags ? first_mapping_of(handle) : NULL;
+    int code = no_access ? aclrtMemMapNoAccess(at, size, offset, value, flags)
+               : shown   ? aclrtMemMapSelectedLink(at, size, shown->at, (uint32_t)random_below(2))
+                         : aclrtMapMem(at, size, offset, value, flags);
     if (!CHECK_EQ(code, wanted) || code)
         return;
     *slot = (struct model_mapping){.at = at, .len = size, .range = range, .handle = handle};
@@ -366,6 +376,28 @@ static void do_export(void) {
     OK(aclrtMemSetPidToShareableHandle(token, &pid, 1));
     CHECK_EQ(aclrtMemImportFromShareableHandle(token, id_of(0), &imported), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
     CHECK_EQ(aclrtMemSetPidToShareableHandle(token ^ 2, &pid, 1), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
+}
+
+/* Advice about a piece reads back, its bytes stay. */
+static void do_advice(void) {
+    const struct model_managed *piece = &managed[random_below(MANAGED)];
+    aclrtMemManagedLocation location = {(aclrtMemManagedLocationType)random_below(4), id_of((int)random_below(3))};
+    int32_t place = 77;
+    if (!piece->at)
+        return;
+    uint64_t at = random_below(piece->size), len = 1 + random_below(3 * UNIT);
+    uint64_t room = (piece->size + UNIT - 1) / UNIT * UNIT - at;
+    bool device = location.type == ACL_MEM_LOCATIONTYPE_DEVICE, known = location.id < threads * DEVICES;
+    int wanted = !location.type     ? ACL_ERROR_RT_PARAM_INVALID
+                 : device && !known ? ACL_ERROR_RT_INVALID_DEVICEID
+                 : len > room       ? ACL_ERROR_RT_PARAM_INVALID
+                                    : ACL_SUCCESS;
+    CHECK_EQ(aclrtMemManagedAdvise(piece->at + at, len, ACL_MEM_ADVISE_SET_PREFERRED_LOCATION, location), wanted);
+    if (wanted)
+        return;
+    OK(aclrtMemManagedGetAttr(ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, piece->at + at, len, &place, sizeof(place)));
+    CHECK_EQ(place, device ? location.id : -1);
+    CHECK_EQ((uint8_t)piece->at[piece->size - 1], piece->byte);
 }
 
 static void do_managed(void) {
@@ -499,7 +531,8 @@ static void do_virtual_memory(void) {
                                           do_ask_about_range,
                                           do_register,
                                           do_export,
-                                          do_managed};
+                                          do_managed,
+                                          do_advice};
     steps[random_below(sizeof(steps) / sizeof(steps[0]))]();
 }
 
