@@ -169,7 +169,7 @@ class ExpandableBlocks:
 
     def _grow(self, table: PageTable, size: int, tag: str) -> int:
         """Give a block a place, the smallest free one before the end or at the end, and pages."""
-        hole = self._holes.take(size) if self._holes else None
+        hole = self._holes.take(size) if self._holes.total_bytes else None
         offset = self._used if hole is None else hole[0]
         try:
             if hole is None and offset + size > self._limit:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from acl_shim.api_types import MemHandle
 from acl_shim.codes import AclErrorCode
 from gevar.align import GIANT_PAGE_BYTES, HUGE_PAGE_BYTES, MIB
 from gevar.errors import AclError
@@ -121,7 +122,7 @@ class PageSource:
         self._budget = RETRY_BUDGET
         self._warned = False
 
-    def malloc_page(self, *, reuse: bool) -> int | None:
+    def malloc_page(self, *, reuse: bool) -> MemHandle | None:
         """Return the handle of a page of the wanted size; None where pages of 2 MiB are to be taken instead.
 
         Raises
@@ -155,7 +156,7 @@ class PageSource:
             text = "device %d: 2 MiB pages are taken where 1 GiB pages are refused: %s"
             _log.warning(text, self.pool.device_id, error)
 
-    def malloc_fallback(self, *, reuse: bool) -> int:
+    def malloc_fallback(self, *, reuse: bool) -> MemHandle:
         """Return the handle of a page of 2 MiB; for a source that has them.
 
         Raises

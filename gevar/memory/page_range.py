@@ -27,13 +27,14 @@ class PageRange(SizedOwner):
     Source: aclrtReserveMemAddress, aclrtMapMem, aclrtUnmapMem, aclrtReleaseMemAddress.
     """
 
-    __slots__ = ("addr", "mapped")
+    __slots__ = ("_api", "addr", "mapped")
 
     _lives_on_host = True  # the last reset of the device drops what is mapped, not the range
 
     def __init__(self, device: Device, lease: Lease, addr: int, size_bytes: int) -> None:
         self.addr = addr
-        self.mapped: dict[int, int] = {}
+        self.mapped: dict[int, MemHandle] = {}
+        self._api = device.runtime.api
         super().__init__(device, lease, addr, size_bytes)
 
     @property
@@ -62,7 +63,7 @@ class PageRange(SizedOwner):
         runtime.check(code, "aclrtReserveMemAddress", {"size_bytes": size_bytes, "device_id": device.id})
         return cls(device, lease, cell[0], size_bytes)
 
-    def map(self, addr: int, size_bytes: int, handle: int) -> None:
+    def map(self, addr: int, size_bytes: int, handle: MemHandle) -> None:
         """Map a page.
 
         Parameters
@@ -79,8 +80,7 @@ class PageRange(SizedOwner):
         AclError
             The runtime refuses. Nothing is mapped.
         """
-        runtime = self._device.runtime
-        code = runtime.api.aclrtMapMem(addr, size_bytes, 0, MemHandle(handle), 0)
+        code = self._api.aclrtMapMem(addr, size_bytes, 0, handle, 0)
         if code:
             raise self._error(code, "aclrtMapMem", addr)
         self.mapped[addr] = handle
@@ -94,7 +94,7 @@ class PageRange(SizedOwner):
             The runtime refuses; the page is mapped still.
         """
         if self._lease.device_alive:
-            code = self._device.runtime.api.aclrtUnmapMem(addr)
+            code = self._api.aclrtUnmapMem(addr)
             if code:
                 raise self._error(code, "aclrtUnmapMem", addr)
         self.mapped.pop(addr, None)
@@ -105,7 +105,7 @@ class PageRange(SizedOwner):
     def _give_back(self, handle: int) -> None:
         for addr in tuple(self.mapped):
             self.unmap(addr)
-        code = self._device.runtime.api.aclrtReleaseMemAddress(handle)
+        code = self._api.aclrtReleaseMemAddress(handle)
         if code:
             arguments = {"addr": handle, "size_bytes": self._size_bytes}
             raise self._device.runtime.error(code, "aclrtReleaseMemAddress", {**arguments})

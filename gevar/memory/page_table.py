@@ -10,6 +10,7 @@ Source: GE source, runtime/v1/graph/manager, ExpandableActiveMemoryAllocatorImp.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from acl_shim.api_types import MemHandle
 from gevar.align import HUGE_PAGE_BYTES
 from gevar.errors import AclError
 from gevar.memory.huge_page_policy import PageSource
@@ -17,7 +18,7 @@ from gevar.memory.page_range import PageRange
 from gevar.memory.page_records import PageRecords
 from gevar.memory.physical_page_pool import PhysicalPagePool
 
-NO_PAGE: Final = 0
+NO_PAGE: Final = MemHandle(0)
 """Handle of a page that was given back while the memory sleeps."""
 
 
@@ -28,7 +29,7 @@ class Page:
     ----------
     addr : int
         Its address.
-    handle : int
+    handle : MemHandle
         The physical page; `NO_PAGE` while there is none.
     pool : PhysicalPagePool
         Where it came from.
@@ -38,7 +39,7 @@ class Page:
 
     __slots__ = ("addr", "handle", "pool", "refs")
 
-    def __init__(self, addr: int, handle: int, pool: PhysicalPagePool) -> None:
+    def __init__(self, addr: int, handle: MemHandle, pool: PhysicalPagePool) -> None:
         self.addr = addr
         self.handle = handle
         self.pool = pool
@@ -139,7 +140,7 @@ class PageTable:
         low, high = max(begin, slot * self._page_bytes), min(end, (slot + 1) * self._page_bytes)
         return range(low // HUGE_PAGE_BYTES, (high - 1) // HUGE_PAGE_BYTES + 1)
 
-    def _map(self, offset: int, handle: int, pool: PhysicalPagePool) -> Page:
+    def _map(self, offset: int, handle: MemHandle, pool: PhysicalPagePool) -> Page:
         addr = self.page_range.addr + offset
         try:
             self.page_range.map(addr, pool.page_bytes, handle)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from acl_shim import Device
 from acl_shim.api_types import MemHandle
+from acl_shim.errors import Argument
 from acl_shim.lease import Lease
 from acl_shim.mem_info import physical_pages
 from acl_shim.owner import Owner
@@ -28,10 +29,11 @@ _log = logging.getLogger("gevar.memory")
 class _PageOwner(Owner):
     """Own pages by their handles."""
 
-    __slots__ = ("handles", "page_bytes")
+    __slots__ = ("handles", "lease", "page_bytes")
 
     def __init__(self, device: Device, lease: Lease, page_bytes: int) -> None:
-        self.handles: set[int] = set()
+        self.handles: set[MemHandle] = set()
+        self.lease = lease
         self.page_bytes = page_bytes
         super().__init__(device, lease, 0)
 
@@ -40,11 +42,11 @@ class _PageOwner(Owner):
         """Whether the runtime still has the pages."""
         return self._alive()
 
-    def give_back(self, handle: int) -> None:
+    def give_back(self, handle: MemHandle) -> None:
         """Give one page back to the device."""
         if self._alive():
             runtime = self._device.runtime
-            code = runtime.api.aclrtFreePhysical(MemHandle(handle))
+            code = runtime.api.aclrtFreePhysical(handle)
             if code:
                 raise runtime.error(code, "aclrtFreePhysical", {"handle": handle, "size_bytes": self.page_bytes})
         self.handles.discard(handle)
@@ -106,10 +108,12 @@ class PhysicalPagePool:
         self.page_kind = physical_pages(unit_bytes, False)
         self.is_shared = is_shared
         self._device = device
+        self._api = device.runtime.api
+        self._cell = new_cell("uintptr_t *")
         self._prop = new_physical_prop(self.page_kind.attr, device.id)
         self._lock = threading.RLock()
         self._owner: _PageOwner | None = None
-        self._free: list[int] = []
+        self._free: list[MemHandle] = []
         self._users = 0
 
     @property
@@ -135,7 +139,7 @@ class PhysicalPagePool:
                 self.trim()
             self._users -= 1
 
-    def malloc_physical(self, *, reuse: bool = False) -> int:
+    def malloc_physical(self, *, reuse: bool = False) -> MemHandle:
         """Return the handle of a page; its content is not defined.
 
         Parameters
@@ -151,32 +155,36 @@ class PhysicalPagePool:
             The runtime refuses: 207000 where the product lacks these pages. Nothing is left allocated.
         """
         with self._lock:
-            if reuse and self._free and self._owner is not None and self._owner.is_alive:
+            lease, owner = self._device.enter(), self._owner
+            if owner is None or owner.lease is not lease:  # after a reset its pages are gone, whoever has them
+                owner, self._owner, self._free = None, None, []
+            elif reuse and self._free:
                 return self._free.pop()
-            try:
-                return self._new_page()
-            except OutOfMemoryError:
-                if not self._free:
-                    raise
-            self.trim()
-            return self._new_page()
+            code = self._api.aclrtMallocPhysical(self._cell, self.page_bytes, self._prop, 0)
+            if code:
+                self._second_try(code)
+            handle = MemHandle(self._cell[0])
+            if owner is None or self._owner is None:
+                owner = self._owner = _PageOwner(self._device, lease, self.page_bytes)
+            owner.handles.add(handle)
+            return handle
 
-    def _new_page(self) -> int:
-        device, page_bytes = self._device, self.page_bytes
-        lease, owner, cell = device.enter(), self._owner, new_cell("uintptr_t *")
-        if owner is not None and not owner.is_alive:  # the device was reset: its pages are gone, whoever has them
-            owner, self._owner, self._free = None, None, []
-        code = device.runtime.api.aclrtMallocPhysical(cell, page_bytes, self._prop, 0)
+    def _second_try(self, code: int) -> None:
+        """Try once more where memory is short and pages wait, once these went back; else raise."""
+        error = self._refusal(code)
+        if not self._free or not isinstance(error, OutOfMemoryError):
+            raise error
+        self.trim()
+        code = self._api.aclrtMallocPhysical(self._cell, self.page_bytes, self._prop, 0)
         if code:
-            arguments = {"page_bytes": page_bytes}
-            raise device.allocation_error(code, "aclrtMallocPhysical", page_bytes, self.page_kind, {**arguments})
-        if owner is None:
-            owner = self._owner = _PageOwner(device, lease, page_bytes)
-        handle = cell[0]
-        owner.handles.add(handle)
-        return handle
+            raise self._refusal(code)
 
-    def free_physical(self, handle: int, *, to_device: bool = False) -> None:
+    def _refusal(self, code: int) -> AclError:
+        size_bytes, pages = self.page_bytes, self.page_kind
+        arguments: dict[str, Argument] = {"page_bytes": size_bytes}
+        return self._device.allocation_error(code, "aclrtMallocPhysical", size_bytes, pages, arguments)
+
+    def free_physical(self, handle: MemHandle, *, to_device: bool = False) -> None:
         """Take a page back that is mapped nowhere; it goes to the device, or waits where the pool is shared.
 
         A page that the device does not take waits too; `trim` and `finalize` try again, and raise.
