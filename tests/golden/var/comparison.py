@@ -111,15 +111,17 @@ class Comparison:
         UnknownForm
             The file has an operation, argument or result that the schema does not know.
         """
-        before = self.traces
         try:
-            concerned = self._concerned(op, args)
-            ge, gevar = self._managers(op, args)
-            blocks, given = Before.of(ge, gevar), self.places.arguments(ge, gevar, args)
-            facts = facts_of(op, args, given, self.ge, self.careful)
-            models = self.ge.step(op, args), self.careful.step(op, given)
+            return self._judge(op, args, result)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UnknownForm(f"{op} is not understood: {error!r}") from error
+
+    def _judge(self, op: str, args: Tree, result: Tree) -> Judgement:
+        before, concerned = self.traces, self._concerned(op, args)
+        ge, gevar = self._managers(op, args)
+        blocks, given = Before.of(ge, gevar), self.places.arguments(ge, gevar, args)
+        facts = facts_of(op, args, given, self.ge, self.careful)
+        models = self.ge.step(op, args), self.careful.step(op, given)
         found = self._ask_gevar(op, given)
         self.places.learn(blocks, ge, gevar, *models)
         for one, other in self._pairs():
@@ -157,7 +159,7 @@ class Comparison:
     def _answers(self, result: Tree, ge: Result, careful: Result, gevar: Result) -> Answers:
         """The answers without the wire form of messages, and with addresses of pools by number."""
         if not bytes_fit_message(result):
-            raise UnknownForm("bytes_b64 and message of a result are two different messages")
+            raise UnknownForm("bytes_b64 and message of a result are not one message")
         recorded = {key: value for key, value in result.items() if key != "bytes_b64"}
         expected, ge = aligned(recorded, ge, self.ge.pool.sources)
         _, careful = aligned(recorded, careful, self.careful.pool.sources)

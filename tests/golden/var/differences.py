@@ -158,6 +158,8 @@ class Difference:
     def faults(self) -> Iterator[str]:
         """Yield what keeps the block from ever matching, or from saying anything."""
         if self.unseen:
+            if self.operations or self.when or self.ge or self.gevar or self.leaves:
+                yield "it is unseen, and yet says what differs"
             return
         if not self.operations:
             yield "it has neither operations nor a reason why no sequence shows it"

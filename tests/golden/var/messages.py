@@ -21,9 +21,11 @@ ADDRESS_MAPS = frozenset({"var_offset_map", "var_dev_addr_mgr_map"})
 
 
 def bytes_fit_message(result: Tree) -> bool:
-    """Whether the two forms in which a result has its message hold the same; true where it has none."""
+    """Whether the two forms in which a result has its message are there and hold the same; true where it has none."""
     if "bytes_b64" not in result and "message" not in result:
         return True
+    if not result.keys() >= {"bytes_b64", "message"}:
+        return False
     data, expected = b64decode(result["bytes_b64"]), result["message"]
     kinds = (var_manager.VarManagerInfo, var_manager.VarDescInfo)
     return any(same_json(message_json(kind.FromString(data)), expected) for kind in kinds)

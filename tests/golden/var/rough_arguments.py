@@ -73,7 +73,7 @@ class RoughArguments(Writer):
         if self.choice.below(2):
             tensor["format"] = self.pick(self.formats)
         if self.choice.below(3) == 0:
-            tensor["size"] = self.pick((*SIZES, desc.size // 2, desc.size + 1))
+            tensor["size"] = self.pick((*SIZES, desc.size // 2, min(desc.size + 1, (1 << 63) - 1)))
         return tensor
 
     def init_value(self, tensor: Step) -> Step:

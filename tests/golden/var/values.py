@@ -8,7 +8,7 @@ from typing import Any
 
 from gevar.proto import ge_ir
 from gevar.proto.tensor_descriptor import tensor_desc_to_proto
-from gevar.types import DataType, TensorDesc
+from gevar.types import DataType, Format, TensorDesc
 from gevar.types.format import format_from_serial, format_to_serial
 from tests.golden.facts import Json
 
@@ -18,6 +18,7 @@ TENSOR_KEYS = frozenset(
 )
 DATA_KEYS = frozenset({"hex", "repeat_hex", "len"})
 OP_KEYS = frozenset({"name", "type", "outputs", "weight", "attrs", "output_offset"})
+RESERVED_FORMATS = ("FORMAT_RESERVED", "RESERVED", "UNDEFINED")
 ATTR_KINDS = frozenset({"int", "ints", "str", "dtype", "bool"})
 
 Tree = Mapping[str, Any]
@@ -45,7 +46,21 @@ def data_bytes(value: Tree) -> bytes:
 
 
 def format_number(value: Json) -> int:
-    return value if isinstance(value, int) else format_from_serial(str(value))
+    """Return the number of a format, which is given by it or by name."""
+    if isinstance(value, int):
+        return value
+    number = format_from_serial(str(value))
+    if number == Format.FORMAT_RESERVED and value not in RESERVED_FORMATS:
+        raise UnknownForm(f"{value} is no format")
+    return number
+
+
+def data_type(value: Json) -> DataType:
+    """Return the data type of a name."""
+    found = DataType.from_serial(str(value))
+    if found == DataType.DT_UNDEFINED and value != "DT_UNDEFINED":
+        raise UnknownForm(f"{value} is no data type")
+    return found
 
 
 def tensor_desc(value: Tree, extra: frozenset[str] = frozenset()) -> TensorDesc:
@@ -60,12 +75,12 @@ def tensor_desc(value: Tree, extra: frozenset[str] = frozenset()) -> TensorDesc:
         attrs["_init_value"] = ge_ir.AttrDef(t=message)
     origin_shape = value.get("origin_shape")
     return TensorDesc(
-        DataType.from_serial(value["dtype"]),
+        data_type(value["dtype"]),
         format_number(value["format"]),
         tuple(value["shape"]),
         origin_format=format_number(value.get("origin_format", "ND")),
         origin_shape=None if origin_shape is None else tuple(origin_shape),
-        origin_dtype=DataType.from_serial(value["origin_dtype"]) if "origin_dtype" in value else DataType.DT_UNDEFINED,
+        origin_dtype=data_type(value["origin_dtype"]) if "origin_dtype" in value else DataType.DT_UNDEFINED,
         size=value.get("size", 0),
         attrs=attrs,
     )
@@ -137,7 +152,7 @@ def _attr_value(attr: Tree) -> AttrValue:
         raise UnknownForm(f"unknown form of an attribute: {attr}")
     ((kind, value),) = attr.items()
     if kind == "dtype":
-        return DataType.from_serial(value)
+        return data_type(value)
     return tuple(value) if kind == "ints" else value
 
 
