@@ -3,7 +3,7 @@
 Not for variables: for feature maps and what comes and goes.
 
 Source: GE source, runtime/v1/graph/manager, CachingAllocator.
-Differs: edge 36 of GE's sharp edges: blocks that are kept go back before a request is refused.
+Differs: edge 36 of docs/differences.md.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """Host memory that processes share by the name of a variable.
 
 Source: GE source, runtime/v1/graph/manager, HostMemManager.
-Differs: edge 25 of GE's sharp edges: the name is a digest, and only what was created here is unlinked.
+Differs: edge 25 of docs/differences.md.
 """
 
 import hashlib

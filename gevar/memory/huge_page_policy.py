@@ -5,7 +5,7 @@ never tries again; here each page is decided by itself. After some refusals in a
 costs calls, until a page of 1 GiB is given back or the memory is freed.
 
 Source: GE source, runtime/v1/graph/manager, PhysicalMemoryAllocator::MallocPhysical.
-Differs: edges 38 and 42 of GE's sharp edges.
+Differs: edges 38 and 42 of docs/differences.md.
 """
 
 import logging
