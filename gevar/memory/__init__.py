@@ -1,5 +1,6 @@
 """Device memory under the variables: plain, growing, pooled; what is asked of it, and what it says when it is short."""
 
+from gevar.memory.adapted_memory_manager import AdaptedMemoryManager
 from gevar.memory.caching_allocator import CachingAllocator
 from gevar.memory.device_memory_manager import DeviceMemoryManager, MemoryBlock, MemoryCounts
 from gevar.memory.expandable_active_memory_allocator import ExpandableActiveMemoryAllocator
@@ -27,6 +28,7 @@ from gevar.memory.tracking_adaptor import TrackedBlock, TrackingResourceAdaptor
 
 __all__ = [
     "HOST_DEVICE_ID",
+    "AdaptedMemoryManager",
     "CachingAllocator",
     "DeviceMemoryManager",
     "ExpandableActiveMemoryAllocator",

@@ -6,7 +6,6 @@ Source: GE source, runtime/v1/graph/manager, CachingAllocator.
 Differs: edge 36 of docs/differences.md.
 """
 
-import threading
 from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final
@@ -18,12 +17,11 @@ from gevar.errors import OutOfMemoryError
 from gevar.memory.free_runs import FreeRuns
 from gevar.memory.memory_resource import (
     MemoryResource,
-    MemoryStatistics,
-    StatisticsCounter,
+    UpstreamResource,
     checked_size,
     unknown_block,
 )
-from gevar.types import DevAddr, DeviceId
+from gevar.types import DevAddr
 
 BIN_BYTES: Final = (
     512 * 1024,
@@ -46,7 +44,7 @@ class _Segment:
         return self.start, self.start + self.size_bytes
 
 
-class CachingAllocator:
+class CachingAllocator(UpstreamResource):
     """Keep freed blocks in bins by size; implements `MemoryResource`.
 
     A request looks in its own bin only, takes the smallest block with room, and splits it where the request is at most
@@ -62,24 +60,11 @@ class CachingAllocator:
     """
 
     def __init__(self, upstream: MemoryResource) -> None:
-        self._upstream = upstream
-        self._lock = threading.RLock()
-        self._counter = StatisticsCounter()
+        super().__init__(upstream)
         self._bins = [FreeRuns() for _ in BIN_BYTES]
         self._segments: SortedDict[int, _Segment] = SortedDict()
         self._live: dict[int, tuple[int, int, _Segment]] = {}  # address -> (bytes of the block, asked for, segment)
         self._whole: dict[int, _Segment] = {}  # segments without a live block
-
-    @property
-    def device_id(self) -> DeviceId:
-        """Device of the blocks."""
-        return self._upstream.device_id
-
-    @property
-    def statistics(self) -> MemoryStatistics:
-        """Blocks that were handed out."""
-        with self._lock:
-            return self._counter.statistics()
 
     @property
     def segment_bytes(self) -> int:
@@ -125,11 +110,11 @@ class CachingAllocator:
         """Take a segment from upstream; give cached ones back first where there is no memory otherwise."""
         wanted = BIN_BYTES[number] if size <= BIN_BYTES[number] else align_up(size, GIB)
         try:
-            start = self._upstream.allocate(wanted, tag)
+            start = self.upstream.allocate(wanted, tag)
         except OutOfMemoryError:
             if not self.free_cached_blocks():
                 raise
-            start = self._upstream.allocate(wanted, tag)
+            start = self.upstream.allocate(wanted, tag)
         segment = _Segment(start, wanted, number)
         self._segments[start] = segment
         self._bins[number].add(start, wanted, segment.bounds)
@@ -162,7 +147,7 @@ class CachingAllocator:
         freed = 0
         with self._lock:
             for segment in tuple(self._whole.values()):
-                self._upstream.free(DevAddr(segment.start))
+                self.upstream.free(DevAddr(segment.start))
                 self._bins[segment.bin].remove(segment.start)
                 del self._whole[segment.start], self._segments[segment.start]
                 freed += segment.size_bytes

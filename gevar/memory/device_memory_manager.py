@@ -18,14 +18,7 @@ from gevar.errors import AclError, OutOfMemoryError, StateError
 from gevar.memory.memory_allocator import MemoryAllocator
 from gevar.memory.memory_pools import MemoryPools
 from gevar.memory.memory_resource import checked_size
-from gevar.memory.memory_shortage import (
-    GIANT_PAGES,
-    MemoryReport,
-    MemoryShortageError,
-    advice_for,
-    largest_holders,
-    page_class_figures,
-)
+from gevar.memory.memory_shortage import MemoryShortageError, plain_shortage
 from gevar.types import DevAddr, DeviceId, MemType
 
 GE_MODULE_ID: Final = 45
@@ -151,20 +144,15 @@ class DeviceMemoryManager:
             return device.malloc(size, policy, module_id=self._module_id)
         except OutOfMemoryError as error:
             if self._pools is None or not self._pools.free_cached_blocks(device_id):
-                raise MemoryShortageError(error, self._report(error, size, device)) from error
+                raise self._short(error, size, device) from error
         try:
             return device.malloc(size, policy, module_id=self._module_id)
         except OutOfMemoryError as error:
-            raise MemoryShortageError(error, self._report(error, size, device)) from error
+            raise self._short(error, size, device) from error
 
-    def _report(self, error: OutOfMemoryError, size: int, device: Device) -> MemoryReport:
+    def _short(self, error: OutOfMemoryError, size: int, device: Device) -> MemoryShortageError:
         held = [(block.purpose, block.size_bytes) for block in self.blocks() if block.device_id == device.id]
-        classes, holders = page_class_figures(device), largest_holders(held)
-        plain = [pages for pages in classes if pages.name != GIANT_PAGES]
-        free = sum(pages.free_bytes for pages in plain)
-        largest = max((pages.largest_free_bytes for pages in plain), default=0)
-        advice = advice_for(size, error.page_kind, classes, holders, {"free": free, "largest": largest})
-        return MemoryReport(size, device.id, "plain device memory", free, largest, classes, holders, advice)
+        return plain_shortage(error, size, device, held)
 
     def free_memory(self, mem_type: MemType, dev_addr: DevAddr, device_id: DeviceId) -> None:
         """Free a block; see `MemoryManager.free_memory`. The owner's block is freed, whatever device is current.

@@ -30,7 +30,8 @@ class ExpandableActiveMemoryAllocator(ExpandableBlocks):
     shared_pools
         Pools of pages shared with other allocators, used after `set_share_phy_allocator`.
     is_checked
-        Whether each page keeps a record of the blocks on it.
+        Whether each page keeps a record of the blocks on it, and an overlap is an `AssertionError`; None where the log
+        ``gevar.memory`` is at level DEBUG.
 
     Raises
     ------

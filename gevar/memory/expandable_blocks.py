@@ -1,25 +1,25 @@
 """Blocks of memory that grows: places in one reserved range, and pages under them.
 
-Blocks lie one behind the other and never move. Beyond GE a single block can be freed: its pages go back, and the next
-block that fits takes its place.
+Blocks never move. Beyond GE a single one can be freed: its pages go back, and the next that fits takes its place.
 
 Source: GE source, runtime/v1/graph/manager, ExpandableActiveMemoryAllocator.
 """
 
+import logging
 import threading
 from dataclasses import replace
 
 from acl_shim import Device
 from acl_shim.codes import AclErrorCode
-from gevar.align import GIANT_PAGE_BYTES, HUGE_PAGE_BYTES, align_up
+from gevar.align import GIANT_PAGE_BYTES, HUGE_PAGE_BYTES
 from gevar.errors import AclError, StateError
 from gevar.memory.expandable_range import (
     NEEDED_CALLS,
     ExpandableFigures,
     SharedPagePools,
     close_source,
-    device_total_bytes,
     open_source,
+    range_bytes,
     range_error,
 )
 from gevar.memory.expandable_report import explained
@@ -30,6 +30,8 @@ from gevar.memory.memory_resource import MemoryStatistics, StatisticsCounter, ch
 from gevar.memory.page_range import PageRange
 from gevar.memory.page_table import PageTable
 from gevar.types import DevAddr, DeviceId
+
+_log = logging.getLogger("gevar.memory")
 
 
 class ExpandableBlocks:
@@ -43,7 +45,7 @@ class ExpandableBlocks:
         mode: HugePageMode = HugePageMode.NONE,
         max_bytes: int | None = None,
         shared_pools: SharedPagePools | None = None,
-        is_checked: bool = False,
+        is_checked: bool | None = None,
     ) -> None:
         if (page_bytes == GIANT_PAGE_BYTES) != (mode is not HugePageMode.NONE) or page_bytes % HUGE_PAGE_BYTES:
             raise ValueError(
@@ -54,7 +56,7 @@ class ExpandableBlocks:
         self._max_bytes = None if max_bytes is None else checked_size(max_bytes)
         self._device = device
         self._shared_pools = shared_pools
-        self._is_checked = is_checked
+        self._is_checked = _log.isEnabledFor(logging.DEBUG) if is_checked is None else is_checked
         self._reuse = True
         self._share_phy_allocator = shared_pools is not None
         self._refused = False
@@ -152,10 +154,7 @@ class ExpandableBlocks:
     def _reserve(self) -> PageTable:
         """Reserve the range."""
         device, mode, page_bytes = self._device, self.mode, self.page_bytes
-        if self._max_bytes is None:
-            limit = device_total_bytes(device, page_bytes, mode)
-        else:
-            limit = align_up(self._max_bytes, page_bytes)
+        limit = range_bytes(device, page_bytes, mode, self._max_bytes)
         try:
             page_range = PageRange.reserve(device, limit)
         except AclError as error:

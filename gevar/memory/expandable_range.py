@@ -122,17 +122,26 @@ def close_source(source: PageSource) -> None:
         source.open_pools.pop()
 
 
-def device_total_bytes(device: Device, page_bytes: int, mode: HugePageMode) -> int:
-    """Return the memory of a device in the pages of a mode, in whole pages and at least one.
+def range_bytes(device: Device, page_bytes: int, mode: HugePageMode, max_bytes: int | None) -> int:
+    """Return the size of a range in whole pages.
+
+    Parameters
+    ----------
+    device, page_bytes, mode
+        As `open_source`.
+    max_bytes
+        Bytes that will be asked for at most; None for the memory of the device in the pages of the mode, at least one.
 
     Raises
     ------
     AclError
         The runtime does not tell.
 
-    Source: GE source, runtime/v1/graph/manager, ExpandableActiveMemoryAllocator; there the plain pages count in every
-    mode.
+    Source: GE source, runtime/v1/graph/manager, ExpandableActiveMemoryAllocator; there the range is as large as the
+    device, in plain pages.
     """
+    if max_bytes is not None:
+        return align_up(max_bytes, page_bytes)
     total = 0
     if mode is not HugePageMode.ONLY:
         total = device.mem_info(MemAttr.ACL_HBM_MEM).total_bytes or device.mem_info(MemAttr.ACL_DDR_MEM).total_bytes

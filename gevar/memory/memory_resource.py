@@ -1,5 +1,6 @@
 """What every source of memory has in common: blocks by size, freed by address, counted."""
 
+import threading
 from dataclasses import dataclass
 from operator import index
 from typing import Protocol
@@ -142,6 +143,37 @@ class MemoryResource(Protocol):
         AclError
             The runtime refuses; the block is alive still.
         """
+
+
+class UpstreamResource:
+    """What resources over another resource share: the device of that one, and statistics of their own.
+
+    Parameters
+    ----------
+    upstream
+        The other resource.
+
+    Attributes
+    ----------
+    upstream : MemoryResource
+        The other resource.
+    """
+
+    def __init__(self, upstream: MemoryResource) -> None:
+        self.upstream = upstream
+        self._lock = threading.RLock()
+        self._counter = StatisticsCounter()
+
+    @property
+    def device_id(self) -> DeviceId:
+        """Device of the blocks."""
+        return self.upstream.device_id
+
+    @property
+    def statistics(self) -> MemoryStatistics:
+        """Blocks that were handed out here."""
+        with self._lock:
+            return self._counter.statistics()
 
 
 def state_error(message: str, status: int) -> StateError:

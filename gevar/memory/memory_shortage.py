@@ -232,3 +232,29 @@ def advice_for(
     if holders:
         steps.append(f"free {holders[0].name}, or put it to sleep")
     return tuple(steps) or ("free memory of other processes, or ask for less",)
+
+
+def plain_shortage(
+    error: OutOfMemoryError, requested_bytes: int, device: Device, held: Iterable[tuple[str, int]]
+) -> MemoryShortageError:
+    """Return the error of a plain block that does not fit.
+
+    Parameters
+    ----------
+    error
+        The refusal.
+    requested_bytes
+        Size asked for.
+    device
+        The device.
+    held
+        Tag and size in bytes of the blocks that are out.
+    """
+    classes, holders = page_class_figures(device), largest_holders(held)
+    plain = [pages for pages in classes if pages.name != GIANT_PAGES]
+    free = sum(pages.free_bytes for pages in plain)
+    largest = max((pages.largest_free_bytes for pages in plain), default=0)  # a block has pages of one class
+    advice = advice_for(requested_bytes, error.page_kind, classes, holders, {"free": free, "largest": largest})
+    where = "plain device memory"
+    report = MemoryReport(requested_bytes, device.id, where, free, largest, classes, holders, advice)
+    return MemoryShortageError(error, report)

@@ -3,7 +3,6 @@
 Source: GE source, runtime/v1/graph/manager, RdmaPoolAllocator.
 """
 
-import threading
 from typing import Final
 
 from acl_shim.codes import AclErrorCode
@@ -13,21 +12,20 @@ from gevar.errors import OutOfMemoryError
 from gevar.memory.free_runs import FreeRuns
 from gevar.memory.memory_resource import (
     MemoryResource,
-    MemoryStatistics,
-    StatisticsCounter,
+    UpstreamResource,
     checked_size,
     state_error,
     unknown_block,
 )
 from gevar.memory.memory_shortage import MemoryReport, MemoryShortageError, largest_holders
 from gevar.status import GE_MULTI_INIT, INTERNAL_ERROR
-from gevar.types import DevAddr, DeviceId
+from gevar.types import DevAddr
 
 RDMA_PAGE_BYTES: Final = 4096
 """Unit of pieces: registration goes by page. GE takes 512."""
 
 
-class RdmaPoolAllocator:
+class RdmaPoolAllocator(UpstreamResource):
     """Pieces of one registered block; implements `MemoryResource`.
 
     The smallest free piece that has room is taken, and cut where the request is at most half of it.
@@ -42,23 +40,10 @@ class RdmaPoolAllocator:
     """
 
     def __init__(self, upstream: MemoryResource) -> None:
-        self._upstream = upstream
-        self._lock = threading.RLock()
-        self._counter = StatisticsCounter()
+        super().__init__(upstream)
         self._base: tuple[DevAddr, int] | None = None
         self._free = FreeRuns()
         self._live: dict[int, tuple[int, int, str]] = {}  # address -> (bytes of the piece, bytes asked for, tag)
-
-    @property
-    def device_id(self) -> DeviceId:
-        """Device of the block."""
-        return self._upstream.device_id
-
-    @property
-    def statistics(self) -> MemoryStatistics:
-        """Pieces that were handed out."""
-        with self._lock:
-            return self._counter.statistics()
 
     @property
     def has_memory(self) -> bool:
@@ -84,7 +69,7 @@ class RdmaPoolAllocator:
         with self._lock:
             if self._base is not None:
                 raise state_error(f"the RDMA pool of device {self.device_id} is initialised already", GE_MULTI_INIT)
-            base = self._upstream.allocate(size, "RDMA pool")
+            base = self.upstream.allocate(size, "RDMA pool")
             self._base = base, size
             self._free.add(base, size)
 
@@ -152,7 +137,7 @@ class RdmaPoolAllocator:
         with self._lock:
             if self._base is None:
                 return
-            self._upstream.free(self._base[0])
+            self.upstream.free(self._base[0])
             for _, asked, _ in self._live.values():
                 self._counter.remove(asked)
             self._base, self._free, self._live = None, FreeRuns(), {}

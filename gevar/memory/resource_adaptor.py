@@ -3,18 +3,17 @@
 Each adds one behaviour to the resource it is given first, and is a resource itself, so they can be stacked.
 """
 
-import threading
 from collections.abc import Callable
 
 from acl_shim.codes import AclErrorCode
 from acl_shim.errors import Shortage
 from gevar.errors import OutOfMemoryError
-from gevar.memory.memory_resource import MemoryResource, MemoryStatistics, StatisticsCounter, checked_size
+from gevar.memory.memory_resource import MemoryResource, MemoryStatistics, UpstreamResource, checked_size
 from gevar.memory.memory_shortage import MemoryReport, MemoryShortageError
 from gevar.types import DevAddr, DeviceId
 
 
-class ResourceAdaptor:
+class ResourceAdaptor(UpstreamResource):
     """Pass requests on, and count what went through here; implements `MemoryResource`.
 
     Parameters
@@ -31,21 +30,8 @@ class ResourceAdaptor:
     """
 
     def __init__(self, upstream: MemoryResource) -> None:
-        self.upstream = upstream
-        self._lock = threading.RLock()
-        self._counter = StatisticsCounter()
+        super().__init__(upstream)
         self._sizes: dict[DevAddr, int] = {}
-
-    @property
-    def device_id(self) -> DeviceId:
-        """Device of the blocks."""
-        return self.upstream.device_id
-
-    @property
-    def statistics(self) -> MemoryStatistics:
-        """Blocks that were handed out through this adaptor."""
-        with self._lock:
-            return self._counter.statistics()
 
     def allocate(self, size_bytes: int, tag: str = "") -> DevAddr:
         """Return a block; see `MemoryResource.allocate`."""
