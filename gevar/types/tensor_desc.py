@@ -13,6 +13,7 @@ from gevar.types.format import Format
 if TYPE_CHECKING:
     from gevar.proto.ge_ir import AttrDef, TensorDef
 
+_FORMAT_LIMIT: Final = 1 << 32
 ATTR_INNER_OFFSET: Final = "_inner_offset"
 ATTR_INIT_VALUE: Final = "_init_value"
 
@@ -109,8 +110,16 @@ cmps_tab_offset
     attr_groups: bytes = b""
 
     def __post_init__(self) -> None:
-        """Take any sequence of integers as a shape and any mapping as attributes, and keep own copies of them."""
+        """Take any sequence of integers as a shape and any mapping as attributes, and keep own copies of them.
+
+        Raises
+        ------
+        ValueError
+            The format has more than 32 bits.
+        """
         object.__setattr__(self, "shape", tuple(map(index, self.shape)))
+        if self.format >= _FORMAT_LIMIT:
+            raise ValueError(f"format is {self.format}; give a value of 32 bits")
         if self.origin_shape is not None:
             object.__setattr__(self, "origin_shape", tuple(map(index, self.origin_shape)))
         if self.attrs is not _NO_ATTRS:

@@ -11,6 +11,7 @@ from gevar.var.graph_tables import TransNodeInfo, TransRoad, VarBroadCastInfo, c
 from gevar.var.session_state import state_error
 from gevar.var.var_memory import VarMemory
 from gevar.var.var_op import VarOp
+from gevar.var.var_request import refuse_size
 
 _log = logging.getLogger("gevar.var")
 
@@ -72,9 +73,12 @@ class VarGraphs(VarMemory):
             The manager is not initialised (status INTERNAL_ERROR).
         ValueError
             `graph_id` is not an unsigned 32-bit number.
+        SizeOverflowError
+            The size of the description does not fit into 63 bits (status INTERNAL_ERROR).
 
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::RecordStagedVarDesc.
         """
+        refuse_size(name, desc)
         with self._lock:
             graphs = self._require(INTERNAL_ERROR).graphs
             graphs.staged_descs.setdefault(checked_graph_id(graph_id), {})[name] = desc
@@ -100,16 +104,22 @@ class VarGraphs(VarMemory):
         ------
         StateError
             The manager is not initialised (status INTERNAL_ERROR).
+        SizeOverflowError
+            The size of a description does not fit into 63 bits (status INTERNAL_ERROR).
 
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::SetTransRoad.
         Differs: edge 39 of docs/differences.md.
         """
+        road = tuple(road)
+        for node in road:
+            refuse_size(name, node.input)
+            refuse_size(name, node.output)
         with self._lock:
             resource = self._require(INTERNAL_ERROR)
             key_name, known = resource.key_name(name), resource.graphs.trans_roads
             if key_name in known:
                 return False
-            known[key_name] = tuple(road)
+            known[key_name] = road
             return True
 
     def get_trans_road(self, name: str) -> TransRoad | None:

@@ -11,6 +11,7 @@ from gevar.var.new_variables import WEIGHT_OP_TYPES, assign_new
 from gevar.var.session_state import SessionState
 from gevar.var.var_block import VarRecord
 from gevar.var.var_op import VarOp
+from gevar.var.var_request import refuse_size
 from gevar.var.var_resource import VarResource
 
 _HBM: Final = MemType.RT_MEMORY_HBM
@@ -155,12 +156,15 @@ class VarRegistry(SessionState):
             `logic_addr` is not an unsigned 64-bit number, or there is no such kind of memory.
         VariableError
             A variable in another kind of memory starts at the address (status PARAM_INVALID).
+        SizeOverflowError
+            The size of the description does not fit into 63 bits (status INTERNAL_ERROR).
 
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::SetVarAddr.
         Differs: edges 1 and 9 of docs/differences.md.
         """
         if not 0 <= logic_addr <= UINT64_MAX:
             raise ValueError(f"logic_addr of variable {name!r} is {logic_addr}, outside 0..{UINT64_MAX}")
+        refuse_size(name, desc)
         request = self._require(INTERNAL_ERROR).request(name, op, desc, memory_type)
         with self._lock:
             self._require(INTERNAL_ERROR).set_var_addr(request, logic_addr, self._config)

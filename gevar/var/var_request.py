@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from gevar.align import INT64_MAX
+from gevar.errors import SizeOverflowError
+from gevar.status import INTERNAL_ERROR
 from gevar.types import MemType, TensorDesc
 from gevar.var.var_key import VarKey
 from gevar.var.var_op import VarOp
@@ -34,3 +37,15 @@ class VarRequest:
     op: VarOp | None
     probe: ConstantProbe | None
     file_slice: tuple[str, int, int] | None
+
+
+def refuse_size(name: str, desc: TensorDesc) -> None:
+    """Refuse a description of more bytes than a stored state can say.
+
+    Raises
+    ------
+    SizeOverflowError
+        The size does not fit into 63 bits (status INTERNAL_ERROR).
+    """
+    if desc.size > INT64_MAX:
+        raise SizeOverflowError(f"the size of variable {name!r}", desc.size, INT64_MAX, status=INTERNAL_ERROR)

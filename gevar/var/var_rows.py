@@ -144,11 +144,18 @@ def standing_for(block: VarBlock, records: Iterable[VarRecord], *, but: VarRecor
 def explain_record(record: VarRecord, others: Iterable[VarRecord]) -> str:
     """Say in one line how a record came to its block, and in more who made it and who else stands for it."""
     block = record.block
-    lines = [f"{record.key}: {record.desc.size} B at {block.logic_addr} in {block.mem_type.name}: {_reason(record)}"]
+    where = f"{record.desc.size} B at {block.logic_addr} in {block.mem_type.name}"
+    lines = [f"{_printable(record.key)}: {where}: {_reason(record)}"]
     if record is not block:
-        lines.append(f"its block was made for {block.key} ({block.size_bytes} B, {block.placing.value})")
-    lines += [f"{other.key} stands for the same block: {other.placing.value}" for other in others]
+        lines.append(f"its block was made for {_printable(block.key)} ({block.size_bytes} B, {block.placing.value})")
+    lines += [f"{_printable(other.key)} stands for the same block: {other.placing.value}" for other in others]
     return "\n".join(lines)
+
+
+def _printable(key: VarKey) -> str:
+    """A key on one line, whatever the name."""
+    text = str(key)
+    return text if text.isprintable() else repr(text)
 
 
 def _reason(record: VarRecord) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acl_shim.host_memory import HostBuffer, read_access
+from gevar.errors import FormatError
 from gevar.types import DevAddr, DeviceId, LogicAddr, TensorDesc
 from gevar.types.tensor_sizes import tensor_size_in_bytes
 
@@ -129,6 +130,8 @@ class Variable:
 def _array_form(desc: TensorDesc) -> tuple[tuple[int, ...], ArrayType, int]:
     """Shape and numpy type of a variable's value, and its bytes."""
     size_bytes = tensor_size_in_bytes(desc)
+    if min(desc.shape, default=0) < 0:
+        raise FormatError(f"{desc.dtype.name} tensor of shape {desc.shape}", "unknown shape; give every dimension")
     if desc.dtype.is_packed or desc.dtype.element_bits is None:
         return (size_bytes,), np.dtype(np.uint8), size_bytes
     return desc.shape, desc.dtype.to_numpy(), size_bytes
