@@ -50,13 +50,16 @@ class GraphStatistics:
     def count(
         self, graph_name: str, logic_addr: LogicAddr, device_id: DeviceId, size_bytes: int, *, allocated: bool
     ) -> None:
-        """Count a block for a graph, unless it was counted for it."""
+        """Count a block for a graph, unless it was counted for it; who allocated it counts also after who found it."""
         known = self._counts.get(graph_name)
-        if known is not None and (logic_addr, device_id) in known.seen:
+        if not allocated and known is not None and (logic_addr, device_id) in known.seen:
             return
         with self._lock:
             count = self._counts.setdefault(graph_name, _Count())
             if (logic_addr, device_id) in count.seen:
+                moved_bytes = size_bytes if allocated else 0
+                count.alloc_size += moved_bytes
+                count.shared_size -= moved_bytes
                 return
             count.seen.add((logic_addr, device_id))
             if allocated:

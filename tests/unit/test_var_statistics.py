@@ -1,12 +1,14 @@
 """Counting what graphs take of variable memory."""
 
 import logging
+import threading
 
 import pytest
 
 from gevar.errors import AclError
 from gevar.types import DeviceId, LogicAddr
 from gevar.var import GraphVarMemStatistic, VarManager
+from gevar.var.graph_statistics import GraphStatistics
 from tests.helpers.var_memory import GIB, FakeMemory, make_desc, make_manager, place_holder
 
 BASE = 128 * GIB
@@ -47,6 +49,15 @@ def test_a_block_counts_once_for_a_graph_whatever_the_address_in_it(vm: VarManag
     for offset in (0, 1, 99, 0, 1):
         _ask(vm, offset, "g1")
     assert vm.get_graph_var_mem_statistics()["g1"] == GraphVarMemStatistic(0, 1536)
+
+
+def test_who_took_a_block_may_come_after_who_found_it() -> None:
+    """One thread allocates, another one of the same graph finds the memory and is counted first."""
+    statistics = GraphStatistics(threading.RLock())
+    for allocated in (False, True, False):
+        statistics.count("g", LogicAddr(BASE), D0, 1536, allocated=allocated)
+    statistics.count("other", LogicAddr(BASE), D0, 1536, allocated=False)
+    assert statistics.totals() == {"g": GraphVarMemStatistic(1536, 0), "other": GraphVarMemStatistic(0, 1536)}
 
 
 def test_without_a_name_nothing_is_counted(vm: VarManager) -> None:

@@ -2,8 +2,9 @@
 
 import gc
 import random
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -21,6 +22,15 @@ from tests.helpers.var_memory import (
 )
 
 BASE = 128 * GIB
+
+
+@pytest.fixture(autouse=True)
+def _threads_change_often() -> Iterator[None]:
+    """Let the interpreter go to another thread after a microsecond."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
 
 
 def _together(count: int, work: Callable[[int], object]) -> None:
