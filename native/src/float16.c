@@ -55,3 +55,18 @@ float float16_to_float(uint16_t half) {
     memcpy(&value, &bits, sizeof(value));
     return value;
 }
+
+float bfloat16_to_float(uint16_t bits) {
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof(value));
+    return value;
+}
+
+uint16_t bfloat16_from_float(float value) {
+    uint32_t wide;
+    memcpy(&wide, &value, sizeof(wide));
+    if ((wide & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(wide >> 16 | 0x40); /* a NaN stays one */
+    return (uint16_t)((wide + 0x7fff + (wide >> 16 & 1)) >> 16);
+}

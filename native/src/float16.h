@@ -1,4 +1,4 @@
-/* Half precision numbers (IEEE 754 binary16); see float16.c. */
+/* Half precision numbers (IEEE 754 binary16, bfloat16); see float16.c. */
 #ifndef HOSTACL_FLOAT16_H
 #define HOSTACL_FLOAT16_H
 
@@ -9,5 +9,9 @@ uint16_t float16_from_float(float value);
 
 /* The same number; every half is a float. */
 float float16_to_float(uint16_t half);
+
+/* The same for bfloat16, the upper half of a float. */
+uint16_t bfloat16_from_float(float value);
+float bfloat16_to_float(uint16_t bits);
 
 #endif

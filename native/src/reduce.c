@@ -13,21 +13,6 @@
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
-static float from_bfloat(uint16_t bits) {
-    uint32_t wide = (uint32_t)bits << 16;
-    float value;
-    memcpy(&value, &wide, sizeof(value));
-    return value;
-}
-
-static uint16_t to_bfloat(float value) {
-    uint32_t wide;
-    memcpy(&wide, &value, sizeof(wide));
-    if ((wide & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(wide >> 16 | 0x40); /* NaN stays NaN */
-    return (uint16_t)((wide + 0x7fff + (wide >> 16 & 1)) >> 16);
-}
-
 #define SAME(value) (value)
 #define SUM(a, b) ((a) + (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
@@ -58,7 +43,7 @@ REDUCE_ALL(int16, int16_t, uint16_t, SAME, SAME)
 REDUCE_ALL(int32, int32_t, uint32_t, SAME, SAME)
 REDUCE_ALL(float, float, float, SAME, SAME)
 REDUCE_ALL(half, uint16_t, uint16_t, float16_to_float, float16_from_float)
-REDUCE_ALL(bfloat, uint16_t, uint16_t, from_bfloat, to_bfloat)
+REDUCE_ALL(bfloat, uint16_t, uint16_t, bfloat16_to_float, bfloat16_from_float)
 
 static const struct {
     aclDataType type;

@@ -210,6 +210,19 @@ static void do_destroy(void) {
     }
 }
 
+/* One random number, mostly by parameters that make sense. */
+static void draw_number(void *to, aclrtStream stream) {
+    aclrtRandomParaInfo one = {.valueOrAddr = {1}, .size = (uint8_t)(random_below(10) ? 4 : 9)};
+    aclrtRandomNumTaskInfo info = {.dataType = random_below(2) ? ACL_FLOAT : ACL_INT32,
+                                   .randomNumFuncParaInfo.funcType = (aclrtRandomNumFuncType)random_below(5),
+                                   .randomResultAddr = to,
+                                   .randomSeed = one,
+                                   .randomNum = one};
+    info.randomNumFuncParaInfo.paramInfo.uniformDisInfo = (aclrtUniformDisInfo){.min = one, .max = one};
+    info.randomNum.isAddr = random_below(10) == 0;
+    ALLOW(aclrtRandomNumAsync(&info, stream, NULL));
+}
+
 /* Tasks that move a word in shared memory. Its place follows from the number of the stream, so no two streams move the
  * same bytes at a time; freeing the memory meanwhile is another matter. */
 static void do_move(void) {
@@ -221,7 +234,7 @@ static void do_move(void) {
     void *block = any(blocks), *other = any(blocks), *host = any(pinned);
     if (!block || !other || !host)
         return;
-    switch (random_below(6)) {
+    switch (random_below(7)) {
     case 0:
         ALLOW(aclrtMemsetAsync(plus(block, at), 4, 1, 4, stream));
         break;
@@ -237,6 +250,9 @@ static void do_move(void) {
     case 4:
         ALLOW(aclrtReduceAsync(plus(other, at), plus(block, at), 4, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, stream,
                                NULL));
+        break;
+    case 5:
+        draw_number(plus(block, at), stream);
         break;
     default:
         ALLOW(aclrtCmoAsync(plus(block, at), 4, (aclrtCmoType)random_below(5), stream));

@@ -183,6 +183,7 @@ static const char *const intended[] = {
     "aclrtQueryDeviceStatus",
     "aclrtQueryEventStatus",
     "aclrtQueryEventWaitStatus",
+    "aclrtRandomNumAsync",
     "aclrtRecordEvent",
     "aclrtRecordEventWithFlag",
     "aclrtRecordNotify",

@@ -313,6 +313,9 @@ ACL_FUNC_VISIBILITY const char *aclrtGetSocName(void);
 ACL_FUNC_VISIBILITY void aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_t line,
                                    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
+/* The same with the place of the call. */
+#define ACL_APP_LOG(level, fmt, ...) aclAppLog(level, __func__, __FILE__, __LINE__, fmt, ##__VA_ARGS__)
+
 /* Bytes of one element; 0 where it does not fill whole bytes. */
 ACL_FUNC_VISIBILITY size_t aclDataTypeSize(aclDataType dataType);
 ACL_FUNC_VISIBILITY float aclFloat16ToFloat(aclFloat16 value);

@@ -38,12 +38,12 @@ typedef void (*aclrtExceptionInfoCallback)(aclrtExceptionInfo *exceptionInfo);
 
 /* ---- Initialisation and errors ---- */
 
-typedef enum {
+typedef enum aclrtRunMode {
     ACL_DEVICE = 0,
     ACL_HOST = 1,
 } aclrtRunMode;
 
-typedef enum {
+typedef enum aclrtLastErrLevel {
     ACL_RT_THREAD_LEVEL = 0,
 } aclrtLastErrLevel;
 
@@ -118,7 +118,7 @@ typedef enum {
     ACL_DEV_ATTR_NPU_ARCH = 0x259,
 } aclrtDevAttr;
 
-typedef enum {
+typedef enum aclrtDeviceStatus {
     ACL_RT_DEVICE_STATUS_NORMAL = 0,
     ACL_RT_DEVICE_STATUS_ABNORMAL = 1,
     ACL_RT_DEVICE_STATUS_END = 0xffff,
@@ -132,7 +132,23 @@ typedef enum {
 #define ACL_DEV_FEATURE_NOT_SUPPORT 0
 #define ACL_DEV_FEATURE_SUPPORT 1
 
-typedef struct {
+/* Values of figures of a device, and ways between two devices, one bit each. */
+#define ACL_HOST_DEVICE_CONNECT_TYPE_PCIE 0
+#define ACL_HOST_DEVICE_CONNECT_TYPE_HCCS 1
+#define ACL_HOST_DEVICE_CONNECT_TYPE_UB 2
+#define ACL_DEVICE_FORM_FACTOR_POD 0
+#define ACL_DEVICE_FORM_FACTOR_A_K 1
+#define ACL_DEVICE_FORM_FACTOR_A_X 2
+#define ACL_DEVICE_FORM_FACTOR_PCIE_CARD 3
+#define ACL_RT_DEVS_TOPOLOGY_HCCS 0x01ULL
+#define ACL_RT_DEVS_TOPOLOGY_PIX 0x02ULL
+#define ACL_RT_DEVS_TOPOLOGY_PIB 0x04ULL
+#define ACL_RT_DEVS_TOPOLOGY_PHB 0x08ULL
+#define ACL_RT_DEVS_TOPOLOGY_SYS 0x10ULL
+#define ACL_RT_DEVS_TOPOLOGY_SIO 0x20ULL
+#define ACL_RT_DEVS_TOPOLOGY_HCCS_SW 0x40ULL
+
+typedef struct aclrtUuid {
     char bytes[16];
 } aclrtUuid;
 
@@ -142,7 +158,7 @@ typedef enum {
     ACL_RT_DEV_RES_VECTOR_CORE = 1,
 } aclrtDevResLimitType;
 
-typedef enum {
+typedef enum aclrtFloatOverflowMode {
     ACL_RT_OVERFLOW_MODE_SATURATION = 0,
     ACL_RT_OVERFLOW_MODE_INFNAN = 1,
     ACL_RT_OVERFLOW_MODE_UNDEF = 2,
@@ -179,6 +195,7 @@ typedef enum {
 
 /* Faults of a device. */
 #define ACL_RT_MEM_UCE_INFO_MAX_NUM 20
+#define ACL_RT_MAX_RECORD_PA_NUM_PER_DEV 20U
 #define UCE_INFO_RESERVED_SIZE 14
 #define MAX_MEM_UCE_INFO_ARRAY_SIZE 128
 
@@ -273,7 +290,7 @@ ACL_FUNC_VISIBILITY aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t 
 
 /* ---- Memory locations and memory information ---- */
 
-typedef enum {
+typedef enum aclrtMemLocationType {
     ACL_MEM_LOCATION_TYPE_HOST = 0,
     ACL_MEM_LOCATION_TYPE_DEVICE = 1,
     ACL_MEM_LOCATION_TYPE_UNREGISTERED = 2,
@@ -281,18 +298,18 @@ typedef enum {
     ACL_MEM_LOCATION_TYPE_HOST_NUMA = 4,
 } aclrtMemLocationType;
 
-typedef struct {
+typedef struct aclrtMemLocation {
     uint32_t id;
     aclrtMemLocationType type;
 } aclrtMemLocation;
 
-typedef struct {
+typedef struct aclrtPtrAttributes {
     aclrtMemLocation location;
     uint32_t pageSize;
     uint32_t rsv[4];
 } aclrtPtrAttributes;
 
-typedef enum {
+typedef enum aclrtMemAttr {
     ACL_DDR_MEM = 0,
     ACL_HBM_MEM = 1,
     ACL_DDR_MEM_HUGE = 2,
@@ -313,7 +330,7 @@ typedef enum {
     ACL_MEM_P2P_HUGE1G = 17,
 } aclrtMemAttr;
 
-typedef struct {
+typedef struct aclrtMemUsageInfo {
     char name[32];
     uint64_t curMemSize;
     uint64_t memPeakSize;
@@ -322,7 +339,11 @@ typedef struct {
 
 /* ---- Device memory: addresses the host must not touch ---- */
 
-typedef enum {
+#define ACL_RT_MEM_TYPE_DEV 0x2U
+#define ACL_RT_MEM_TYPE_DVPP 0x8U
+#define ACL_RT_MEM_TYPE_RSVD 0x10U
+
+typedef enum aclrtMemMallocPolicy {
     ACL_MEM_MALLOC_HUGE_FIRST = 0,
     ACL_MEM_MALLOC_HUGE_ONLY = 1,
     ACL_MEM_MALLOC_NORMAL_ONLY = 2,
@@ -398,7 +419,7 @@ ACL_FUNC_VISIBILITY aclError aclrtHostUnregister(void *ptr);
 
 /* ---- Copy and set: count and destMax are bytes; the direction follows the addresses ---- */
 
-typedef enum {
+typedef enum aclrtMemcpyKind {
     ACL_MEMCPY_HOST_TO_HOST = 0,
     ACL_MEMCPY_HOST_TO_DEVICE = 1,
     ACL_MEMCPY_DEVICE_TO_HOST = 2,
@@ -421,6 +442,55 @@ typedef enum {
     ACL_RT_MEMCPY_SDMA_AUTOMATIC_MIN = 12,
     ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL = 13,
 } aclrtReduceKind;
+
+/* A parameter of random numbers: size bytes of a value, or the address of a value of size bytes. */
+typedef struct aclrtRandomParaInfo {
+    uint8_t isAddr;
+    uint8_t valueOrAddr[8];
+    uint8_t size;
+    uint8_t rsv[6];
+} aclrtRandomParaInfo;
+
+typedef enum aclrtRandomNumFuncType {
+    ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK = 0,
+    ACL_RT_RANDOM_NUM_FUNC_TYPE_UNIFORM_DIS = 1,
+    ACL_RT_RANDOM_NUM_FUNC_TYPE_NORMAL_DIS = 2,
+    ACL_RT_RANDOM_NUM_FUNC_TYPE_TRUNCATED_NORMAL_DIS = 3,
+} aclrtRandomNumFuncType;
+
+typedef struct aclrtDropoutBitmaskInfo {
+    aclrtRandomParaInfo dropoutRation;
+} aclrtDropoutBitmaskInfo;
+
+typedef struct aclrtUniformDisInfo {
+    aclrtRandomParaInfo min;
+    aclrtRandomParaInfo max;
+} aclrtUniformDisInfo;
+
+typedef struct aclrtNormalDisInfo {
+    aclrtRandomParaInfo mean;
+    aclrtRandomParaInfo stddev;
+} aclrtNormalDisInfo;
+
+typedef struct aclrtRandomNumFuncParaInfo {
+    aclrtRandomNumFuncType funcType;
+    union {
+        aclrtDropoutBitmaskInfo dropoutBitmaskInfo;
+        aclrtUniformDisInfo uniformDisInfo;
+        aclrtNormalDisInfo normalDisInfo;
+    } paramInfo;
+} aclrtRandomNumFuncParaInfo;
+
+typedef struct aclrtRandomNumTaskInfo {
+    aclDataType dataType;
+    aclrtRandomNumFuncParaInfo randomNumFuncParaInfo;
+    void *randomParaAddr;
+    void *randomResultAddr;
+    void *randomCounterAddr;
+    aclrtRandomParaInfo randomSeed;
+    aclrtRandomParaInfo randomNum;
+    uint8_t rsv[8];
+} aclrtRandomNumTaskInfo;
 
 ACL_FUNC_VISIBILITY aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
                                          aclrtMemcpyKind kind);
@@ -453,6 +523,8 @@ ACL_FUNC_VISIBILITY aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind,
                                               aclDataType type, aclrtStream stream, void *reserve);
+ACL_FUNC_VISIBILITY aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo *taskInfo, const aclrtStream stream,
+                                                 void *reserve);
 ACL_FUNC_VISIBILITY aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count);
 ACL_FUNC_VISIBILITY aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count,
                                               aclrtStream stream);
@@ -465,21 +537,21 @@ ACL_FUNC_VISIBILITY aclError aclrtMemsetD32Async(void *ptr, size_t memSize, uint
 #define ACL_RT_VMM_EXPORT_FLAG_DEFAULT 0U
 #define ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION 1U
 
-typedef enum {
+typedef enum aclrtMemAllocationType {
     ACL_MEM_ALLOCATION_TYPE_PINNED = 0,
 } aclrtMemAllocationType;
 
-typedef enum {
+typedef enum aclrtMemHandleType {
     ACL_MEM_HANDLE_TYPE_NONE = 0,
     ACL_MEM_HANDLE_TYPE_POSIX = 2,
 } aclrtMemHandleType;
 
-typedef enum {
+typedef enum aclrtMemSharedHandleType {
     ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT = 1,
     ACL_MEM_SHARE_HANDLE_TYPE_FABRIC = 2,
 } aclrtMemSharedHandleType;
 
-typedef enum {
+typedef enum aclrtMemGranularityOptions {
     ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
     ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1,
     ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF = 0xffff,
@@ -491,7 +563,7 @@ typedef enum {
     ACL_RT_MEM_ACCESS_FLAGS_READWRITE = 3,
 } aclrtMemAccessFlags;
 
-typedef struct {
+typedef struct aclrtPhysicalMemProp {
     aclrtMemHandleType handleType;
     aclrtMemAllocationType allocationType;
     aclrtMemAttr memAttr;
@@ -505,7 +577,7 @@ typedef struct {
     uint8_t rsv[12];
 } aclrtMemAccessDesc;
 
-typedef struct {
+typedef struct aclrtMemFabricHandle {
     uint8_t data[128];
 } aclrtMemFabricHandle;
 
@@ -574,7 +646,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMemMapSelectedLink(void *virPtrDst, size_t siz
 #define ACL_CONTINUE_ON_FAILURE 0U
 #define ACL_STOP_ON_FAILURE 1U
 
-typedef enum {
+typedef enum aclrtStreamStatus {
     ACL_STREAM_STATUS_COMPLETE = 0,
     ACL_STREAM_STATUS_NOT_READY = 1,
     ACL_STREAM_STATUS_RESERVED = 0xffff,
@@ -688,7 +760,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMemInvalidate(void *devPtr, size_t size);
 
 /* ---- Callbacks on streams ---- */
 
-typedef enum {
+typedef enum aclrtCallbackBlockType {
     ACL_CALLBACK_NO_BLOCK = 0,
     ACL_CALLBACK_BLOCK = 1,
 } aclrtCallbackBlockType;
@@ -731,18 +803,18 @@ ACL_FUNC_VISIBILITY uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExcep
 #define ACL_EVENT_WAIT_DEFAULT 0U
 #define ACL_EVENT_WAIT_EXTERNAL 1U
 
-typedef enum {
+typedef enum aclrtEventRecordedStatus {
     ACL_EVENT_RECORDED_STATUS_NOT_READY = 0,
     ACL_EVENT_RECORDED_STATUS_COMPLETE = 1,
 } aclrtEventRecordedStatus;
 
-typedef enum {
+typedef enum aclrtEventWaitStatus {
     ACL_EVENT_WAIT_STATUS_COMPLETE = 0,
     ACL_EVENT_WAIT_STATUS_NOT_READY = 1,
     ACL_EVENT_WAIT_STATUS_RESERVED = 0xffff,
 } aclrtEventWaitStatus;
 
-typedef struct {
+typedef struct aclrtIpcEventHandle {
     char reserved[64];
 } aclrtIpcEventHandle;
 
@@ -830,7 +902,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMemPoolTrimTo(aclrtMemPool memPool, size_t min
 
 ACL_FUNC_VISIBILITY aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag);
 
-typedef enum {
+typedef enum aclrtMemManagedLocationType {
     ACL_MEM_LOCATIONTYPE_INVALID = 0,
     ACL_MEM_LOCATIONTYPE_DEVICE = 1,
     ACL_MEM_LOCATIONTYPE_HOST = 2,
@@ -838,12 +910,12 @@ typedef enum {
     ACL_MEM_LOCATIONTYPE_HOST_NUMA_CURRENT = 4,
 } aclrtMemManagedLocationType;
 
-typedef struct {
+typedef struct aclrtMemManagedLocation {
     aclrtMemManagedLocationType type;
     int32_t id;
 } aclrtMemManagedLocation;
 
-typedef enum {
+typedef enum aclrtMemManagedAdviseType {
     ACL_MEM_ADVISE_SET_READ_MOSTLY = 0,
     ACL_MEM_ADVISE_UNSET_READ_MOSTLY = 1,
     ACL_MEM_ADVISE_SET_PREFERRED_LOCATION = 2,
@@ -852,7 +924,7 @@ typedef enum {
     ACL_MEM_ADVISE_UNSET_ACCESSED_BY = 5,
 } aclrtMemManagedAdviseType;
 
-typedef enum {
+typedef enum aclrtMemManagedRangeAttribute {
     ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY = 1,
     ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION = 2,
     ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY = 3,
