@@ -33,6 +33,7 @@ BENCHMARKS = {
     "var-to-bytes": ("benchmarks.var_costs", "var_to_bytes"),
     "var-from-bytes": ("benchmarks.var_costs", "var_from_bytes"),
     "var-memory": ("benchmarks.var_costs", "var_memory"),
+    "giant-pages": ("benchmarks.page_reads", "giant_pages"),
     "memory-page": ("benchmarks.memory_costs", "memory_page"),
     "memory-touch": ("benchmarks.memory_costs", "memory_first_touch"),
     "memory-growth": ("benchmarks.memory_costs", "memory_growth"),
