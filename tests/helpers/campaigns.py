@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
+from tests.golden.var import sequence_campaign
 from tests.helpers import om_campaign, var_campaign
 from tests.helpers.shared import REPOSITORY
 
@@ -38,6 +39,14 @@ def var(seed: int, count: int | None) -> str:
     return f"{seen.examples} damaged states: {seen.restored} restored, {seen.refused.total()} refused"
 
 
+def var_sequences(seed: int, count: int | None) -> str:
+    """Make up sequences of calls to variable managers: each step must be GE's, or as the page of differences says."""
+    seen = sequence_campaign.run(count or sequence_campaign.FULL_SEQUENCES, seed)
+    rough = ", ".join(f"{count} {verdict.value}" for verdict, count in seen.rough.most_common())
+    correct = f"{seen.correct.total()} steps of correct use, all equal to GE"
+    return f"{seen.sequences} sequences: {correct}; {seen.rough.total()} of rough use: {rough}"
+
+
 def acl(seed: int, count: int | None) -> str:
     """Make random calls to the host runtime under sanitizers, compared with a model."""
     calls = count or ACL_CALLS
@@ -49,7 +58,12 @@ def acl(seed: int, count: int | None) -> str:
     return f"{calls} calls of {' and '.join(FUZZERS)} under {under}, profiles {' and '.join(PROFILES)}"
 
 
-CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {"om": om, "acl": acl, "var": var}
+CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {
+    "om": om,
+    "acl": acl,
+    "var": var,
+    "var_sequences": var_sequences,
+}
 
 
 def build_fuzzers(folder: Path, sanitizers: str) -> Path:
