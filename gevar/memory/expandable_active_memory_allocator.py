@@ -29,6 +29,8 @@ class ExpandableActiveMemoryAllocator(ExpandableBlocks):
         Bytes that will be asked for at most, which bound the range; None for the memory of the device.
     shared_pools
         Pools of pages shared with other allocators, used after `set_share_phy_allocator`.
+    p2p
+        Whether other devices reach the memory.
     is_checked
         Whether each page keeps a record of the blocks on it, and an overlap is an `AssertionError`; None where the log
         ``gevar.memory`` is at level DEBUG.

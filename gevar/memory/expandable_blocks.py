@@ -5,98 +5,24 @@ Blocks never move. Beyond GE a single one can be freed: its pages go back, and t
 Source: GE source, runtime/v1/graph/manager, ExpandableActiveMemoryAllocator.
 """
 
-import logging
-import threading
-from dataclasses import replace
-
-from acl_shim import Device
 from acl_shim.codes import AclErrorCode
-from gevar.align import GIANT_PAGE_BYTES, HUGE_PAGE_BYTES
 from gevar.errors import AclError, StateError
 from gevar.memory.expandable_range import (
-    NEEDED_CALLS,
-    ExpandableFigures,
-    SharedPagePools,
     close_source,
     open_source,
     range_bytes,
     range_error,
 )
 from gevar.memory.expandable_report import explained
-from gevar.memory.expandable_sleep import Sleep
-from gevar.memory.free_runs import FreeRuns
-from gevar.memory.huge_page_policy import HugePageMode, PageDecisions, PageSource
-from gevar.memory.memory_resource import MemoryStatistics, StatisticsCounter, checked_size, unknown_block
+from gevar.memory.expandable_state import ExpandableState
+from gevar.memory.memory_resource import checked_size, unknown_block
 from gevar.memory.page_range import PageRange
 from gevar.memory.page_table import PageTable
-from gevar.types import DevAddr, DeviceId
-
-_log = logging.getLogger("gevar.memory")
+from gevar.types import DevAddr
 
 
-class ExpandableBlocks:
+class ExpandableBlocks(ExpandableState):
     """The part of `ExpandableActiveMemoryAllocator` that hands blocks out and takes them back."""
-
-    def __init__(
-        self,
-        device: Device,
-        page_bytes: int = HUGE_PAGE_BYTES,
-        *,
-        mode: HugePageMode = HugePageMode.NONE,
-        max_bytes: int | None = None,
-        shared_pools: SharedPagePools | None = None,
-        is_checked: bool | None = None,
-    ) -> None:
-        if (page_bytes == GIANT_PAGE_BYTES) != (mode is not HugePageMode.NONE) or page_bytes % HUGE_PAGE_BYTES:
-            raise ValueError(
-                f"page_bytes is {page_bytes} in mode {mode.name}: give 1 GiB with ONLY and FIRST, else MiB"
-            )
-        self.page_bytes = page_bytes
-        self.mode = mode
-        self._max_bytes = None if max_bytes is None else checked_size(max_bytes)
-        self._device = device
-        self._shared_pools = shared_pools
-        self._is_checked = _log.isEnabledFor(logging.DEBUG) if is_checked is None else is_checked
-        self._reuse = True
-        self._share_phy_allocator = shared_pools is not None
-        self._refused = False
-        self._lock = threading.RLock()
-        self._counter = StatisticsCounter()
-        self._decisions = PageDecisions()
-        self._table: PageTable | None = None
-        self._sources: list[PageSource] = []  # of ranges that are gone
-        self._forget()
-
-    def _forget(self) -> None:
-        """Be without memory."""
-        self._table = None
-        self._limit = self._used = self._use_count = 0
-        self._holes = FreeRuns()
-        self._blocks: dict[int, tuple[int, str]] = {}  # offset -> (size, tag)
-        self._fixed: dict[int, tuple[int, str]] = {}  # the same for growth of the fixed-base form
-        self._sleep: Sleep | None = None
-
-    @property
-    def device_id(self) -> DeviceId:
-        """Device of the memory."""
-        return DeviceId(self._device.id)
-
-    @property
-    def device(self) -> Device:
-        """The device as an object."""
-        return self._device
-
-    def is_support_expandable_memory(self) -> bool:
-        """Tell whether the device can do it: the runtime has the functions, and has not answered that it lacks them."""
-        return not self._refused and all(map(self._device.runtime.supports, NEEDED_CALLS))
-
-    def set_reuse(self, reuse: bool) -> None:
-        """Say whether pages that another owner gave back may be used; holds from the next range on."""
-        self._reuse = reuse
-
-    def set_share_phy_allocator(self, share_phy_allocator: bool) -> None:
-        """Say whether pages come from shared pools, which must have been given; holds from the next range on."""
-        self._share_phy_allocator = share_phy_allocator and self._shared_pools is not None
 
     def malloc_memory(self, purpose: str, size_bytes: int, incremental: bool = False) -> DevAddr:
         """Return memory; its content is not defined.
@@ -120,7 +46,8 @@ class ExpandableBlocks:
         AclError
             The runtime refuses a step. Nothing is left allocated.
         StateError
-            The memory sleeps, or the runtime lacks a function.
+            The memory sleeps, the runtime lacks a function, or it was reset; without `incremental` also where single
+            blocks were freed.
         """
         size = checked_size(size_bytes)
         with self._lock:
@@ -161,7 +88,7 @@ class ExpandableBlocks:
             self._refused = error.code == AclErrorCode.ACL_ERROR_RT_FEATURE_NOT_SUPPORT
             raise
         shared = self._shared_pools if self._share_phy_allocator else None
-        source = open_source(device, page_bytes, mode, shared, self._decisions)
+        source = open_source(device, page_bytes, mode, shared, self._decisions, p2p=self._p2p)
         self._limit = limit
         self._table = PageTable(page_range, source, reuse=self._reuse, is_checked=self._is_checked)
         return self._table
@@ -189,6 +116,10 @@ class ExpandableBlocks:
     def _fix(self, table: PageTable, size: int, tag: str) -> int:
         """Make the range physical up to a size, for one more user from its start."""
         used = self._used
+        if self._holes.total_bytes:
+            raise StateError(
+                f"single blocks of device {self._device.id} were freed: free_memory before {tag!r} shares it"
+            )
         if size > self._limit:
             raise range_error(self._device.id, size, self._limit, self._limit)
         if size > used:
@@ -205,7 +136,7 @@ class ExpandableBlocks:
         Raises
         ------
         StateError
-            There is no such block (status PARAM_INVALID), or the memory sleeps. Nothing is freed.
+            There is no such block (status PARAM_INVALID), the memory sleeps, or users of the other form hold it.
         AclError
             The runtime refuses; the block is alive still.
 
@@ -219,6 +150,8 @@ class ExpandableBlocks:
                 raise unknown_block(f"memory that grows on device {self._device.id}", dev_addr)
             if self._sleep is not None:
                 raise self._asleep_error()
+            if self._use_count:
+                raise StateError(f"{self._use_count} users share the range from its start: use free_memory")
             table.release(offset, offset + block[0])
             del self._blocks[offset]
             self._counter.remove(block[0])
@@ -264,37 +197,3 @@ class ExpandableBlocks:
         while self._sources:
             close_source(self._sources[-1])
             self._sources.pop()
-
-    def blocks(self) -> list[tuple[DevAddr, int, str]]:
-        """Return first address, size in bytes and tag of every block, by address."""
-        with self._lock:
-            base = 0 if self._table is None else self._table.page_range.addr
-            entries = sorted((*self._blocks.items(), *self._fixed.items()))
-            return [(DevAddr(base + offset), size, tag) for offset, (size, tag) in entries]
-
-    @property
-    def statistics(self) -> MemoryStatistics:
-        """Blocks that were handed out."""
-        with self._lock:
-            return self._counter.statistics()
-
-    @property
-    def figures(self) -> ExpandableFigures:
-        """What the allocator has and holds."""
-        with self._lock:
-            table, sleep, holes = self._table, self._sleep, self._holes
-            return ExpandableFigures(
-                memory=self._counter.statistics(),
-                page_bytes=self.page_bytes,
-                reserved_bytes=self._limit,
-                used_bytes=self._used,
-                hole_bytes=holes.total_bytes,
-                largest_hole_bytes=holes.largest_bytes,
-                physical_bytes=0 if table is None else table.physical_bytes,
-                saved_bytes=0 if sleep is None else sleep.saved_bytes,
-                is_asleep=sleep is not None,
-                decisions=replace(self._decisions),
-            )
-
-    def _asleep_error(self) -> StateError:
-        return StateError(f"memory that grows on device {self._device.id} sleeps: call wake first")

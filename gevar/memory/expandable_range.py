@@ -63,27 +63,33 @@ class ExpandableFigures:
 
 
 class SharedPagePools:
-    """Pools of pages that the ranges of several owners share: one per device and page size.
+    """Pools of pages that the ranges of several owners share: one per device, page size and reach.
 
     Thread safety: all methods, from any thread.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pools: dict[tuple[int, int], PhysicalPagePool] = {}
+        self._pools: dict[tuple[int, int, bool], PhysicalPagePool] = {}
 
-    def pool(self, device: Device, page_bytes: int) -> PhysicalPagePool:
-        """Return the pool of a device and page size; it is made at the first question."""
+    def pool(self, device: Device, page_bytes: int, *, p2p: bool = False) -> PhysicalPagePool:
+        """Return the pool of a device, page size and reach; it is made at the first question."""
         with self._lock:
-            pool = self._pools.get((device.id, page_bytes))
+            pool = self._pools.get((device.id, page_bytes, p2p))
             if pool is None:
-                pool = PhysicalPagePool(device, page_bytes, is_shared=True)
-                self._pools[device.id, page_bytes] = pool
+                pool = PhysicalPagePool(device, page_bytes, p2p=p2p, is_shared=True)
+                self._pools[device.id, page_bytes, p2p] = pool
             return pool
 
 
 def open_source(
-    device: Device, page_bytes: int, mode: HugePageMode, shared: SharedPagePools | None, decisions: PageDecisions
+    device: Device,
+    page_bytes: int,
+    mode: HugePageMode,
+    shared: SharedPagePools | None,
+    decisions: PageDecisions,
+    *,
+    p2p: bool = False,
 ) -> PageSource:
     """Return a source of pages for one range; `close_source` ends it.
 
@@ -99,10 +105,13 @@ def open_source(
         Pools to take pages from; None for pools of the range alone.
     decisions
         Where choices are counted.
+    p2p
+        Whether other devices reach the pages.
     """
 
     def pool(size_bytes: int) -> PhysicalPagePool:
-        made = PhysicalPagePool(device, size_bytes) if shared is None else shared.pool(device, size_bytes)
+        make = PhysicalPagePool if shared is None else shared.pool
+        made = make(device, size_bytes, p2p=p2p)
         made.initialize()
         return made
 

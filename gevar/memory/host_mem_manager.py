@@ -4,6 +4,7 @@ Source: GE source, runtime/v1/graph/manager, HostMemManager.
 Differs: edge 25 of docs/differences.md.
 """
 
+import contextlib
 import hashlib
 import mmap
 import os
@@ -27,7 +28,6 @@ from gevar.status import FAILED, PARAM_INVALID
 SHARED_MEMORY_FOLDER: Final = Path("/dev/shm")
 """Where shm_open of the C library keeps its objects."""
 
-_TOUCH_BYTES: Final = 4096
 _OPEN_TRIES: Final = 8
 
 
@@ -142,9 +142,8 @@ class HostMemManager:
         finally:
             os.close(descriptor)
         view = np.frombuffer(memory, np.uint8)  # unmapped with the last array over it
-        if is_creator:
+        with contextlib.suppress(OSError):  # kernels without such pages refuse the advice
             memory.madvise(mmap.MADV_HUGEPAGE)
-            view[::_TOUCH_BYTES] = 0
         device_addr = 0
         if self._device is not None:
             registration = undo.enter_context(self._device.host_register(view, HostRegisterFlag.ACL_HOST_REG_MAPPED))
@@ -206,7 +205,7 @@ def _open_object(path: Path, op_name: str, size: int) -> tuple[int, bool]:
             raise state_error(f"{text}: its owner must remove it", PARAM_INVALID) from error
         descriptor = os.open(path.parent, flags | os.O_TMPFILE, 0o600)
         try:
-            os.ftruncate(descriptor, size)
+            os.posix_fallocate(descriptor, 0, size)  # a full machine is an error here, not a signal at the first touch
             _give_name(descriptor, path)
         except FileExistsError:  # another process was faster
             os.close(descriptor)

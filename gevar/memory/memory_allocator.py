@@ -6,7 +6,14 @@ Source: GE source, runtime/v1/graph/manager, MemoryAllocator.
 import threading
 
 from gevar.memory.memory_manager import MemoryManager
-from gevar.memory.memory_resource import MemoryStatistics, StatisticsCounter, checked_size, unknown_block
+from gevar.memory.memory_resource import (
+    MemoryStatistics,
+    StatisticsCounter,
+    checked_size,
+    state_error,
+    unknown_block,
+)
+from gevar.status import INTERNAL_ERROR
 from gevar.types import DevAddr, DeviceId, MemType
 
 
@@ -112,14 +119,16 @@ class MemoryAllocator:
         Raises
         ------
         StateError
-            There is no such key (status PARAM_INVALID).
+            There is no such key (status INTERNAL_ERROR).
         AclError
             The runtime refuses; the request counts still.
         """
         with self._lock:
             known = self._keys.get(key)
             if known is None:
-                raise unknown_block(f"key {key!r} on device {self._device_id}", 0)
+                raise state_error(
+                    f"device {self._device_id} has no block {key!r}: free it once a request", INTERNAL_ERROR
+                )
             dev_addr, count = known
             if count > 1:
                 self._keys[key] = dev_addr, count - 1

@@ -88,6 +88,8 @@ class PhysicalPagePool:
     page_bytes
         Size of a page in bytes, a multiple of 2 MiB. Pages of 1 GiB consist of one page of 1 GiB, all others of pages
         of 2 MiB.
+    p2p
+        Whether other devices reach the pages.
     is_shared
         Whether pages that are given back wait for the next user.
 
@@ -100,12 +102,12 @@ class PhysicalPagePool:
     Source: as the module.
     """
 
-    def __init__(self, device: Device, page_bytes: int, *, is_shared: bool = False) -> None:
+    def __init__(self, device: Device, page_bytes: int, *, p2p: bool = False, is_shared: bool = False) -> None:
         if page_bytes < HUGE_PAGE_BYTES or page_bytes % HUGE_PAGE_BYTES:
             raise ValueError(f"page_bytes is {page_bytes}: give a multiple of 2 MiB ({HUGE_PAGE_BYTES} B)")
         unit_bytes = GIANT_PAGE_BYTES if page_bytes == GIANT_PAGE_BYTES else HUGE_PAGE_BYTES
         self.page_bytes = page_bytes
-        self.page_kind = physical_pages(unit_bytes, False)
+        self.page_kind = physical_pages(unit_bytes, p2p)
         self.is_shared = is_shared
         self._device = device
         self._api = device.runtime.api

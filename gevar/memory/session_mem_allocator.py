@@ -5,7 +5,7 @@ Source: GE source, runtime/v1/graph/manager, SessionMemAllocator.
 
 import threading
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from acl_shim import Runtime
 from gevar.align import HUGE_PAGE_BYTES
@@ -15,6 +15,14 @@ from gevar.memory.expandable_range import SharedPagePools
 from gevar.memory.huge_page_policy import HugePageMode, expandable_page_bytes
 from gevar.options import MemoryOptions
 from gevar.types import DeviceId, MemType
+
+_P2P: Final[dict[MemType, bool]] = {
+    MemType.RT_MEMORY_DEFAULT: False,
+    MemType.RT_MEMORY_HBM: False,
+    MemType.RT_MEMORY_P2P_HBM: True,
+    MemType.RT_MEMORY_P2P_DDR: True,
+}
+"""Kinds of memory that can grow, and whether other devices reach them."""
 
 
 class SessionMemAllocator:
@@ -68,16 +76,23 @@ class SessionMemAllocator:
         Raises
         ------
         ValueError
-            Page size and mode do not go together, or a size is wrong.
+            Page size and mode do not go together, a size is wrong, or this kind of memory cannot grow.
         StateError
             The allocator that is there uses 1 GiB pages otherwise: the mode is fixed when it is made.
         """
+        if mem_type not in _P2P:
+            raise ValueError(f"{MemType(mem_type).name} cannot grow: give RT_MEMORY_HBM, or RT_MEMORY_P2P_HBM or _DDR")
         key = session_id, device_id, mem_type, page_bytes
         with self._lock:
             allocator = self._allocators.get(key)
             if allocator is None:
                 allocator = ExpandableActiveMemoryAllocator(
-                    self._devices(device_id), page_bytes, mode=mode, max_bytes=max_bytes, shared_pools=self._pools
+                    self._devices(device_id),
+                    page_bytes,
+                    mode=mode,
+                    max_bytes=max_bytes,
+                    shared_pools=self._pools,
+                    p2p=_P2P[mem_type],
                 )
                 self._allocators[key] = allocator
             elif allocator.mode is not mode:

@@ -14,10 +14,11 @@ from gevar.memory import (
     ExpandableMemoryAllocator,
     HugePageMode,
     MemoryResource,
+    SessionMemAllocator,
     SharedPagePools,
 )
 from gevar.status import PARAM_INVALID
-from gevar.types import DevAddr
+from gevar.types import DevAddr, DeviceId, MemType
 from tests.helpers.runtime import host_runtime, live_now
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -160,6 +161,24 @@ def test_the_fixed_base_form_gives_all_users_the_same_memory(allocator: Expandab
         allocator.free(addrs.pop())
     allocator.free_memory()
     assert (_pages(allocator), allocator.figures.reserved_bytes) == (0, 0)
+
+
+def test_the_two_forms_do_not_pull_the_memory_from_under_each_other(
+    allocator: ExpandableActiveMemoryAllocator,
+) -> None:
+    first, second = allocator.allocate(3 * MIB), allocator.allocate(3 * MIB)
+    base = allocator.malloc_memory("maps", 10 * MIB)
+    assert base == first
+    with pytest.raises(StateError, match="1 users share the range from its start: use free_memory"):
+        allocator.free(second)
+    allocator.free_memory()
+    assert _pages(allocator) == 0
+    first, second = allocator.allocate(3 * MIB), allocator.allocate(3 * MIB)
+    allocator.free(first)
+    with pytest.raises(StateError, match="single blocks of device 0 were freed"):
+        allocator.malloc_memory("maps", MIB)
+    allocator.free(second)
+    assert allocator.malloc_memory("maps", MIB) == first
 
 
 def test_freeing_all_gives_the_range_back_and_the_next_block_makes_a_new_one(
@@ -339,6 +358,22 @@ def test_another_device_has_its_own_pages(host: HostControls) -> None:
         assert [device.pages_2m_used for device in live_now(host).devices] == [0, 0]
         allocator.allocate(512)
         assert [device.pages_2m_used for device in live_now(host).devices] == [0, 1]
+
+
+def test_memory_that_other_devices_reach(host: HostControls) -> None:
+    host.configure(devices=2)
+    sessions = SessionMemAllocator(host_runtime())
+    allocator = sessions.get_mem_allocator(1, DeviceId(0), MemType.RT_MEMORY_P2P_DDR, max_bytes=GIB)
+    addr = allocator.allocate(3 * MIB)
+    assert live_now(host).handles == 2
+    pool = sessions._pools.pool(allocator.device, PAGE, p2p=True)
+    assert (pool.page_kind.text, pool.statistics.pages) == ("2 MiB P2P pages", 2)
+    assert sessions._pools.pool(allocator.device, PAGE).statistics.pages == 0
+    allocator.free(addr)
+    allocator.close()
+    for mem_type in (MemType.RT_MEMORY_HOST, MemType.RT_MEMORY_TS):
+        with pytest.raises(ValueError, match=f"{mem_type.name} cannot grow"):
+            sessions.get_mem_allocator(1, DeviceId(0), mem_type)
 
 
 def test_shared_pages_wait_for_the_next_user(device: Device, host: HostControls) -> None:

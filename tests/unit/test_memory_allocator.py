@@ -5,6 +5,7 @@ import pytest
 from gevar.errors import OutOfMemoryError, StateError
 from gevar.memory import DeviceMemoryManager, HugePageMode, SessionMemAllocator
 from gevar.memory.page_records import PageRecords
+from gevar.status import INTERNAL_ERROR
 from gevar.types import DeviceId, MemType
 from tests.helpers.runtime import host_runtime
 
@@ -25,8 +26,9 @@ def test_blocks_by_key_are_counted() -> None:
         assert manager.counts.live_blocks == 2
         memory.free_key("maps")
         assert [block.dev_addr for block in manager.blocks()] == [other]
-        with pytest.raises(StateError, match="'maps'"):
+        with pytest.raises(StateError, match="no block 'maps'") as caught:
             memory.free_key("maps")
+        assert caught.value.status == INTERNAL_ERROR
         assert [block.purpose for block in manager.blocks()] == ["other"]
 
 

@@ -144,6 +144,19 @@ def test_a_variable_has_shared_memory_once(op_name: str) -> None:
         manager.free_host_shared_memory(op_name)
 
 
+def test_a_machine_without_room_is_an_error_and_not_a_signal(op_name: str) -> None:
+    """More than the shared memory of the machine: nothing is left, and the next try works."""
+    manager = HostMemManager()
+    room = os.statvfs(SHARED_MEMORY_FOLDER)
+    if not room.f_blocks:
+        pytest.skip("shared memory of this machine has no limit")
+    with pytest.raises(OSError, match=r"space|large"):
+        manager.malloc_host_shared_memory(op_name, room.f_frsize * (room.f_blocks + 1) + (1 << 40))
+    assert not _path(op_name).exists()
+    manager.malloc_host_shared_memory(op_name, 4096)
+    manager.finalize()
+
+
 @pytest.mark.parametrize(("name", "size"), [("", 10), ("w", 0), ("w", -1), ("w", 1 << 63)])
 def test_shared_memory_that_cannot_be(name: str, size: int) -> None:
     with pytest.raises(ValueError, match="give a name and a size"):
