@@ -77,6 +77,8 @@ class SessionMemAllocator:
         ------
         ValueError
             Page size and mode do not go together, a size is wrong, or this kind of memory cannot grow.
+        AclError
+            There is no such device (107001).
         StateError
             The allocator that is there uses 1 GiB pages otherwise: the mode is fixed when it is made.
         """
@@ -128,7 +130,7 @@ class SessionMemAllocator:
         ------
         ValueError
             ``ge.variableUse1gHugePage`` is none of "0", "1", "2", or `max_bytes` is below 1.
-        StateError
+        AclError, StateError
             As `get_mem_allocator`.
 
         Source: GE source, runtime/v1/common/runtime/model_rt_var_manager.cc, ModelRtVarManager::Init.

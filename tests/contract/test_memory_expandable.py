@@ -1,12 +1,14 @@
 """Memory that grows, on a runtime: places, pages, boundary pages, the two forms, freed blocks, bounds."""
 
 import gc
+import itertools
+import random
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from acl_shim import Device
+from acl_shim import Device, Runtime
 from acl_shim.host import HostControls
 from gevar.errors import AclError, OutOfMemoryError, SizeOverflowError, StateError
 from gevar.memory import (
@@ -317,6 +319,40 @@ def test_after_a_reset_of_the_device_nothing_is_handed_out_from_the_old_range(ho
     allocator.close()
     with pytest.raises(StateError):
         allocator.free(addr)
+
+
+def test_2000_random_steps_never_overlap(allocator: ExpandableActiveMemoryAllocator) -> None:
+    chance, live = random.Random(11), dict[DevAddr, int]()
+    for _ in range(2000):
+        if live and chance.random() < 0.5:
+            addr = chance.choice(list(live))
+            allocator.free(addr)
+            del live[addr]
+        else:
+            size = chance.choice([512, 1536, 4096, 70_000, 600_000])
+            live[allocator.allocate(size)] = size
+        places = sorted(live.items())
+        assert all(addr + size <= after for (addr, size), (after, _) in itertools.pairwise(places))
+        assert [(addr, size) for addr, size, _ in allocator.blocks()] == places
+
+
+@pytest.mark.parametrize("device_id", [-1, 1000])
+def test_a_device_that_is_not_there(runtime: Runtime, device_id: int) -> None:
+    sessions = SessionMemAllocator(runtime)
+    with pytest.raises(AclError, match=str(device_id)) as caught:
+        sessions.get_mem_allocator(1, DeviceId(device_id))
+    assert caught.value.code == 107001
+    assert sessions.allocators(1) == []
+
+
+def test_what_is_given_back_is_given_back_once(allocator: ExpandableActiveMemoryAllocator, host: HostControls) -> None:
+    allocator.allocate(3 * PAGE)
+    allocator.free_memory()
+    names = ("aclrtUnmapMem", "aclrtFreePhysical", "aclrtReleaseMemAddress")
+    calls = [host.calls(name) for name in names]
+    allocator.free_memory()
+    allocator.close()
+    assert [host.calls(name) for name in names] == calls
 
 
 def test_threads_get_memory_of_their_own(device: Device) -> None:

@@ -226,6 +226,20 @@ def _free_giant_pages() -> int:
     return int(NR_HUGEPAGES.with_name("free_hugepages").read_text())
 
 
+def test_more_real_pages_than_the_machine_has_are_refused_at_once(host: HostControls, giant_pages: str) -> None:
+    """The kernel has no occasion to end the process at the first touch."""
+    if giant_pages != "real":
+        pytest.skip("this machine reserves no page of 1 GiB: pools of 1 GiB pages are ordinary memory")
+    spare = _free_giant_pages()
+    host.configure(pages_1g=spare + 1, hugetlb=True)
+    with _make(HugePageMode.ONLY, (spare + 1) * GIB) as allocator:
+        for _ in range(spare):
+            allocator.allocate(GIB)
+        with pytest.raises(MemoryShortageError, match="1 GiB pages"):
+            allocator.allocate(GIB)
+        assert _used(host) == (spare, 0)
+
+
 def test_variables_on_pages_of_1_gib(host: HostControls, giant_pages: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Run on real pages of the machine where there are any, else on emulated ones, and say which of the two."""
     with capsys.disabled():

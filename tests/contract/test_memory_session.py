@@ -114,6 +114,20 @@ def test_addresses_stay_when_variables_sleep() -> None:
         vm.destroy()
 
 
+def test_100_rounds_leave_nothing(host: HostControls) -> None:
+    with DeviceMemoryManager(host_runtime()) as memory:
+        for n in range(100):
+            vm, sessions = _with_memory(memory, {POLICY: "2"})
+            for name in "abc":
+                vm.assign_var_mem(name, None, make_desc(1000 + n))
+                vm[name].dev_addr()
+            vm.destroy()
+            figures = sessions.allocators(1)[0].figures
+            assert (figures.memory.current_count, figures.memory.total_count, figures.reserved_bytes) == (0, 3, 0)
+        live = host.live()
+        assert (live.blocks, live.handles, live.mappings, live.reservations) == (0, 0, 0, 0)
+
+
 @pytest.mark.parametrize(
     ("options", "page_bytes"),
     [
