@@ -23,7 +23,6 @@ from tests.golden.var.values import UnknownForm
 DOCUMENTATION = ("schema_version", "title", "source", "schema")
 SEQUENCE_TEXT = ("name", "topic", "notes")
 STEP_KEYS = frozenset({"op", "args", "result"})
-FOLLOWS = "follows from a documented difference"
 
 
 def matches(document: Json) -> bool:
@@ -118,4 +117,4 @@ def _record(judgement: Judgement, step: Mapping[str, Any], here: Place, report: 
         for block in judgement.matched:
             report.accepted[block.name] += 1
     elif judgement.verdict is Verdict.FOLLOWS:
-        report.accepted[FOLLOWS] += 1
+        report.accepted[f"follows from {' and '.join(sorted(judgement.causes))}"] += 1

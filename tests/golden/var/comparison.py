@@ -12,12 +12,13 @@ trace, or follow from a trace. A block that matches must be right: gevar's answe
 difference, in the answer or in the state.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from tests.golden.var.careful_tables import CarefulManager, CarefulPool
+from tests.golden.var.causes import Causes, Owner, Traces, atoms_of
 from tests.golden.var.differences import Difference
 from tests.golden.var.fact_words import Facts, careful, model
 from tests.golden.var.ge_pool import ModelManager, ModelPool
@@ -26,7 +27,7 @@ from tests.golden.var.messages import aligned, bytes_fit_message
 from tests.golden.var.operations import Replay, Result, Step
 from tests.golden.var.places import Before, Places
 from tests.golden.var.state_facts import facts_of
-from tests.golden.var.traces import NUMBERS, READ_BY, diverging, sources_differ
+from tests.golden.var.traces import NUMBERS, Item, diverging, sources_differ
 from tests.golden.var.values import Tree, UnknownForm, canonical, same_json
 
 
@@ -42,11 +43,12 @@ class Verdict(Enum):
 
 @dataclass
 class Judgement:
-    """Verdict on one step, with what is wrong, the blocks that matched, and what the models do not know."""
+    """Verdict on one step: what is wrong, blocks that matched, those it follows from, what the models do not know."""
 
     verdict: Verdict
     problems: list[str] = field(default_factory=list)
     matched: list[Difference] = field(default_factory=list)
+    causes: frozenset[str] = frozenset()
     missed: list[str] = field(default_factory=list)
 
 
@@ -79,8 +81,6 @@ def _same_key(one: Result, other: Result, key: str) -> bool:
 
 
 SOURCES = "sources"
-Traces = Mapping[ModelManager | str, frozenset[str]]
-"""Traces in each manager, by GE's side of it, and in the sources of memory."""
 
 
 class Comparison:
@@ -101,7 +101,7 @@ class Comparison:
         self.gevar = Replay(GevarPool(), recorded)
         self.blocks = blocks
         self.places = Places()
-        self.traces: Traces = {}
+        self.causes = Causes()
 
     def judge(self, op: str, args: Tree, result: Tree) -> Judgement:
         """Do one step three times and compare.
@@ -117,8 +117,10 @@ class Comparison:
             raise UnknownForm(f"{op} is not understood: {error!r}") from error
 
     def _judge(self, op: str, args: Tree, result: Tree) -> Judgement:
-        before, concerned = self.traces, self._concerned(op, args)
         ge, gevar = self._managers(op, args)
+        atoms = atoms_of(Step(self.ge, args, op), ge, gevar)
+        read = self.causes.read(op, self.causes.traces if op == "DestroyPool" else (ge, SOURCES), atoms)
+        inherited = self.causes.blocks(read)
         blocks, given = Before.of(ge, gevar), self.places.arguments(ge, gevar, args)
         facts = facts_of(op, args, given, self.ge, self.careful)
         models = self.ge.step(op, args), self.careful.step(op, given)
@@ -127,25 +129,19 @@ class Comparison:
         for one, other in self._pairs():
             if other.resource is None:
                 self.places.blocks.pop(one, None)
-        self.traces = self._traces()
         answers = self._answers(result, *models, found)
         answers.moved = self.places.result(ge, gevar, answers.recorded)
         matched = [block for block in self.blocks if block.matches(op, facts, answers.recorded)]
-        follows = any(READ_BY.get(op, frozenset()) & before.get(part, frozenset()) for part in concerned)
-        problems = list(_broken(matched, answers, facts, [*before.values(), *self.traces.values()]))
-        if not follows and answers.knows_ge and answers.knows_gevar:
-            problems += _unstated(matched, before, self.traces)
-        return _verdict(answers, matched, problems, follows)
+        before = self.causes.traces
+        unstated = self.causes.go_on(self._traces(), matched, inherited)
+        problems = list(_broken(matched, answers, facts, [*before.values(), *self.causes.traces.values()]))
+        if unstated and not read and answers.knows_ge and answers.knows_gevar:
+            problems.append(f"no longer GE's, and no block of the page says so: {', '.join(unstated)}")
+        return _verdict(answers, matched, problems, inherited)
 
     def _managers(self, op: str, args: Tree) -> tuple[ModelManager, CarefulManager]:
         """The manager that a step goes to, in both models."""
         return model(Step(self.ge, args, op).manager), careful(Step(self.careful, args, op).manager)
-
-    def _concerned(self, op: str, args: Tree) -> Iterable[ModelManager | str]:
-        """The manager that a step goes to, or all of them, and the sources."""
-        if op == "DestroyPool":
-            return self.traces
-        return model(Step(self.ge, args, op).manager), SOURCES
 
     def _ask_gevar(self, op: str, args: Tree) -> Result:
         """Do the step on gevar; an error that no caller expects is an answer, and never the recorded one."""
@@ -167,9 +163,9 @@ class Comparison:
         return Answers(recorded, gevar, careful, same_json(expected, ge), recorded)
 
     def _traces(self) -> Traces:
-        """Parts of the state that differ, per manager."""
+        """What differs, per manager."""
         differ = sources_differ(self.ge.pool.sources, self.careful.pool.sources)
-        found: dict[ModelManager | str, frozenset[str]] = {SOURCES: frozenset({NUMBERS} if differ else ())}
+        found: dict[Owner, frozenset[Item]] = {SOURCES: frozenset({(NUMBERS,)} if differ else ())}
         return found | {ge: diverging(ge, gevar) for ge, gevar in self._pairs()}
 
     def _pairs(self) -> Iterator[tuple[ModelManager, CarefulManager]]:
@@ -181,23 +177,24 @@ class Comparison:
             yield model(manager), careful(self.careful.held[label])
 
 
-def _verdict(answers: Answers, matched: list[Difference], problems: list[str], follows: bool) -> Judgement:
+def _verdict(answers: Answers, matched: list[Difference], problems: list[str], inherited: frozenset[str]) -> Judgement:
     """Judge a step, with what is wrong with the blocks that match it."""
     differing, stated = answers.differing_keys(), {key for block in matched for key in block.gevar}
     is_moved = same_json(answers.moved, answers.gevar)
     if differing and not is_moved:
-        problems = [*problems, *_unexplained(answers, differing <= stated or follows)]
+        problems = [*problems, *_unexplained(answers, differing <= stated or bool(inherited))]
     known = {"GE's": answers.knows_ge, "the careful": answers.knows_gevar}
     verdict = Verdict.EQUAL
     if problems:
         verdict = Verdict.WRONG
     elif differing:
         verdict = Verdict.DOCUMENTED if differing <= stated else Verdict.MOVED if is_moved else Verdict.FOLLOWS
-    return Judgement(verdict, problems, matched, missed=[name for name, is_known in known.items() if not is_known])
+    missed = [name for name, is_known in known.items() if not is_known]
+    return Judgement(verdict, problems, matched, inherited if verdict is Verdict.FOLLOWS else frozenset(), missed)
 
 
 def _broken(
-    matched: Sequence[Difference], answers: Answers, facts: Facts, traces: Sequence[frozenset[str]]
+    matched: Sequence[Difference], answers: Answers, facts: Facts, traces: Sequence[frozenset[Item]]
 ) -> Iterator[str]:
     """Yield what is wrong with the blocks that matched."""
     differing = answers.differing_keys()
@@ -217,16 +214,6 @@ def _unexplained(answers: Answers, stated: bool) -> Iterator[str]:
         yield f"expected {expected}, by the careful rules {_short(answers.careful)}, found {found}"
     elif not stated:
         yield f"expected {expected}, found {found}, and no block of the page says so"
-
-
-def _unstated(matched: Sequence[Difference], before: Traces, after: Traces) -> Iterator[str]:
-    """Yield traces that nothing accounts for."""
-    leaves = {trace for block in matched for trace in block.leaves}
-    leaves |= {NUMBERS} if "memory" in leaves else set()
-    for part, traces in after.items():
-        new = traces - before.get(part, frozenset()) - leaves
-        if new:
-            yield f"no longer GE's, and no block of the page says so: {', '.join(sorted(new))}"
 
 
 def _short(value: Mapping[str, Any]) -> str:

@@ -63,6 +63,7 @@ MEANING: Mapping[str, str] = {
     "gevar_known_address": "the same by gevar's rules",
     "asks_memory": "memory is asked for, since the variable has none on the device",
     "gets_memory": "memory is asked for, and there is some",
+    "gevar_gets_memory": "by gevar's rules the variable has memory on the device, or gets some",
     "has_init": "the variable has an initial value",
     "init_fits": "that value fits the variable",
     "external": "there is external memory, and device memory of kind HBM is asked for",

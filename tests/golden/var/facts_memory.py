@@ -6,6 +6,7 @@ from gevar.types import TensorDesc
 from tests.golden.facts import Json
 from tests.golden.var.careful_blocks import POOL_TYPES, Block
 from tests.golden.var.careful_memory import Device, in_place_holder, initial_bytes
+from tests.golden.var.careful_tables import CarefulManager
 from tests.golden.var.fact_words import Asked, Facts, careful
 from tests.golden.var.ge_memory import HUGE_PAGE_OPTION, holder
 from tests.golden.var.ge_pool import ModelManager, ModelPool
@@ -41,6 +42,7 @@ def resolve_facts(asked: Asked) -> Facts:
         "pool_block": block is not None and block.mem_type in POOL_TYPES,
         "known_address": record is not None,
         "gevar_known_address": block is not None,
+        "gevar_gets_memory": block is not None and (block.addr in device.pieces or _finds_room(gevar, device, block)),
         "has_init": block is not None and block.desc.init_value is not None,
         "init_fits": block is None or initial_bytes(block.desc) is not None,
         "asks_memory": asks and record is not None and not record.dev_addr,
@@ -75,6 +77,15 @@ def _has_room(ge: ModelManager, desc: TensorDesc) -> bool:
     limits = [] if ge.around.options.get(HUGE_PAGE_OPTION) == "1" else [(sources.device, sources.device_limit_bytes)]
     if ge.expandable is not None:
         limits.append((sources.expandable, ge.expandable.capacity_bytes))
+    return any(limit is None or source.handed_out_bytes + size_bytes <= limit for source, limit in limits)
+
+
+def _finds_room(gevar: CarefulManager, device: Device, block: Block) -> bool:
+    """Whether a source has memory for a block by gevar's rules."""
+    sources, size_bytes = gevar.around.sources, gevar.get_var_malloc_size(block.desc)
+    limits = [] if gevar.huge_page_only else [(sources.device, sources.device_limit_bytes)]
+    if device.is_usable:
+        limits.append((sources.expandable, device.expandables[-1].capacity_bytes))
     return any(limit is None or source.handed_out_bytes + size_bytes <= limit for source, limit in limits)
 
 

@@ -3,7 +3,7 @@
 A part of gevar's state that is not GE's is a trace. Only an entry of `docs/differences.md` may leave one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping, Set
 from typing import Any
 
 from tests.golden.var.careful_blocks import Block, Key
@@ -24,6 +24,8 @@ TRACES: Mapping[str, str] = {
 }
 NUMBERS = "numbers"
 """How many pieces the sources have handed out, since results number them: a trace that no block leaves by itself."""
+Item = tuple[str, *tuple[Hashable, ...]]
+"""Something that differs: the part of the state, and the key of the entry where it is one of a table."""
 ALL = frozenset({*TRACES, NUMBERS})
 _LOOK = frozenset({"session", "addresses", "descriptions"})
 _REGISTER = _LOOK | {"sizes", "space", "memory", NUMBERS}
@@ -83,10 +85,25 @@ def split_key(text: str, res: Resource) -> Key:
     return text.removesuffix(suffix), int(desc.format), int(desc.dtype)
 
 
-def diverging(ge: ModelManager, gevar: CarefulManager) -> frozenset[str]:
-    """Return the parts of the state in which gevar's rules have come to something else than GE's."""
+def diverging(ge: ModelManager, gevar: CarefulManager) -> frozenset[Item]:
+    """Return what of the state is another by gevar's rules than by GE's."""
     one, other = ge_parts(ge), gevar_parts(gevar)
-    return frozenset(name for name in TRACES if one[name] != other[name])
+    return frozenset(
+        (name, *path) for name in TRACES if one[name] != other[name] for path in _differing(one[name], other[name])
+    )
+
+
+def _differing(one: Any, other: Any) -> Iterator[tuple[Hashable, ...]]:
+    """Yield the keys of the entries in which two values differ; nothing where they are no tables."""
+    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+        for mine, theirs in zip(one, other, strict=True):
+            yield from _differing(mine, theirs)
+    elif isinstance(one, Mapping) and isinstance(other, Mapping):
+        yield from ((key,) for key in one.keys() | other.keys() if one.get(key) != other.get(key))
+    elif isinstance(one, Set) and isinstance(other, Set):
+        yield from ((item,) for item in one ^ other)
+    elif one != other:
+        yield ()
 
 
 def sources_differ(ge: Sources, gevar: Sources) -> bool:
@@ -118,7 +135,7 @@ def ge_parts(ge: ModelManager) -> Mapping[str, Any]:
         ),
         "descriptions": ({key: record.desc for key, record in keys.items()}, res.cur_descs),
         "space": (_space(ge), hbm.var_mem_size if hbm else 0),
-        "memory": (pieces, ge.malloc_bytes, ge.expandable is not None, ge.external),
+        "memory": (pieces, ge.malloc_bytes, ge.expandable, ge.external),
         "flags": (
             {(device, key) for device, keys_ in res.ready.items() for key in keys_},
             {(device, addr, bool(name)) for device, flags in res.loaded.items() for name, addr in flags},
@@ -148,7 +165,7 @@ def gevar_parts(gevar: CarefulManager) -> Mapping[str, Any]:
         "memory": (
             pieces,
             gevar.get_var_malloc_mem_size(),
-            first.is_usable,
+            first.expandables[-1] if first.is_usable else None,
             None if first.region is None else (first.region.start, first.region.size_bytes),
         ),
         "flags": (
@@ -172,8 +189,7 @@ def _common(manager: ModelManager) -> dict[str, Any]:
 
 
 def _space(manager: ModelManager) -> dict[int, tuple[int, int]]:
-    sizes = {kind: (space.var_mem_size, space.place_holder_size) for kind, space in manager.spaces.items()}
-    return {kind: size for kind, size in sizes.items() if size != (0, 0)}
+    return {kind: (space.var_mem_size, space.place_holder_size) for kind, space in manager.spaces.items()}
 
 
 def _graphs(res: Resource) -> tuple[Any, ...]:
