@@ -10,7 +10,7 @@ from tests.golden.var.comparison import Comparison, Judgement, Verdict
 from tests.golden.var.differences import PAGE, Difference, MalformedPage, differences, sections
 from tests.golden.var.edge_cases import SMALL
 from tests.golden.var.fact_words import MEANING
-from tests.golden.var.hand_made import FAILS, Made, assign, begun, found, tensor
+from tests.golden.var.hand_made import FAILS, Made, assign, begun, found, step, tensor
 from tests.golden.var.traces import TRACES
 from tests.helpers.shared import REPOSITORY
 
@@ -161,3 +161,28 @@ def test_a_later_step_must_depend_on_what_was_left(tmp_path: Path) -> None:
     allowed = judged([*GROWN, look], blocks_of(tmp_path, f'{GROWING}\nleaves = ["addresses", "space", "descriptions"]'))
     assert allowed[-1].verdict is Verdict.FOLLOWS
     assert judged([*GROWN, look], ())[-2].verdict is Verdict.WRONG
+
+
+def follows_from(steps: Sequence[Made]) -> list[frozenset[str]]:
+    """What the steps follow from that do."""
+    return [one.causes for one in judged(steps, differences()) if one.verdict is Verdict.FOLLOWS]
+
+
+def test_what_a_step_follows_from_is_named() -> None:
+    look = found("v", GROWN_DESC, 0)
+    assert follows_from([*GROWN, look]) == [{"edge 8.2"}]
+    flags = [step("SetVarIsReady", var="u", tensor=SMALL), step("FreeVarMemory")]
+    ready = step("IsVarReady", {"value": True}, var="u", tensor=SMALL)
+    assert follows_from([*GROWN, *flags, look, ready]) == [{"edge 8.2"}, {"edge 18.1"}]
+
+
+def test_a_look_up_depends_on_its_own_variable_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`v` differs by a block; that another variable is not found any more is not excused by it."""
+    other = tensor(40, "NHWC")
+    steps = [*GROWN, assign("u", other), found("u", other, 3584)]
+    assert judged(steps, differences())[-1].verdict is Verdict.EQUAL
+    for rules in ("tests.golden.var.careful_tables.CarefulManager", "tests.golden.var.gevar_pool.GevarManager"):
+        monkeypatch.setattr(f"{rules}.get_var_addr", lambda *_: (5, 2))
+    finding = judged(steps, differences())[-1]
+    assert finding.verdict is Verdict.WRONG
+    assert "no block of the page says so" in finding.problems[-1]
