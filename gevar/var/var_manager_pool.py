@@ -28,6 +28,12 @@ class VarManagerPool:
         self._lock = threading.Lock()
         self._managers: dict[int, VarManager] = {}
 
+    def __repr__(self) -> str:
+        with self._lock:
+            sessions = sorted(self._managers)
+        named = ", ".join(map(str, sessions[:8])) + (", …" if len(sessions) > 8 else "")
+        return f"<VarManagerPool of {len(sessions)} sessions{': ' if sessions else ''}{named}>"
+
     @classmethod
     def instance(cls) -> "VarManagerPool":
         """Return the pool of the process."""

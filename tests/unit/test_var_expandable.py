@@ -284,3 +284,29 @@ def test_whatever_call_fails_nothing_is_lost(memory: FakeMemory) -> None:
         vm.destroy()
         assert memory.blocks == {}
     assert number == 7  # two copies into memory that grows; allocation and copy of two plain blocks
+
+
+@pytest.mark.parametrize("capacity", [None, 1 << 20, 5000])
+def test_results_do_not_depend_on_where_memory_comes_from(capacity: int | None) -> None:
+    """Addresses and values of a script are those without memory that grows, also where that ends half-way."""
+
+    def script(grows: bool) -> list[object]:
+        memory = FakeMemory()
+        vm = make_manager(memory)
+        if grows:
+            vm.init_expandable_memory_allocator(FakeExpandable(memory, capacity=capacity or 0))
+        results: list[object] = []
+        for n in range(8):
+            results.append(vm.assign_var_mem(f"v{n}", None, with_init(make_desc(100 * n + 8), bytes([n]) * 8)))
+            vm[f"v{n}"].dev_addr()
+            results.append(vm[f"v{n}"].read().tobytes()[:8])
+            vm[f"v{n}"].write(bytes([n + 1]) * (100 * n + 8))
+            results.append(vm.assign_var_mem(f"v{n // 2}", None, make_desc(300 * n)))
+        results += [vm[f"v{n}"].read().tobytes() for n in range(4, 8)]
+        results += [vm.get_var_mem_size(), vm.get_var_malloc_mem_size()]
+        vm.check()
+        vm.free_var_memory()
+        assert memory.blocks == {}
+        return results
+
+    assert script(grows=capacity is not None) == script(grows=False)

@@ -39,6 +39,16 @@ def test_a_session_has_one_manager(pool: VarManagerPool) -> None:
     assert not first.is_var_resource_inited
 
 
+def test_repr(pool: VarManagerPool) -> None:
+    assert repr(pool) == "<VarManagerPool of 0 sessions>"
+    for session in (7, 3):
+        pool.get_var_manager(session)
+    assert repr(pool) == "<VarManagerPool of 2 sessions: 3, 7>"
+    for session in range(20):
+        pool.get_var_manager(session)
+    assert repr(pool) == "<VarManagerPool of 20 sessions: 0, 1, 2, 3, 4, 5, 6, 7, …>"
+
+
 def test_a_removed_manager_is_destroyed_and_replaced(pool: VarManagerPool) -> None:
     memory, other = FakeMemory(), FakeMemory()
     vm, second = _filled(pool, 1, memory), _filled(pool, 2, other)

@@ -11,6 +11,7 @@ from gevar.proto.tensor_descriptor import tensor_desc_from_proto, tensor_desc_to
 from gevar.status import FAILED, INTERNAL_ERROR
 from gevar.types import DataType, Format, LogicAddr, TensorDesc
 from gevar.var import LoadState, MemoryConfig, SessionVersion, VarManager, VarOp
+from tests.helpers.child import expect_output
 from tests.helpers.var_memory import (
     GIB,
     FakeMemory,
@@ -389,3 +390,20 @@ def test_the_messages_around_a_state(vm: VarManager) -> None:
     again_shared = parse_message(var_manager.SharedContentDescription, shared.SerializeToString())
     assert tensor_desc_from_proto(again_shared.tensor_desc) == NCHW
     assert (again_shared.node_name, again_shared.om_content) == ("c", WEIGHT)
+
+
+def test_in_another_process_nothing_is_live_and_the_first_question_allocates(vm: VarManager) -> None:
+    """The message comes from a process that had memory, loaded flags and ready flags."""
+    vm["v"].dev_addr()
+    vm.set_var_is_ready("v", vm.get_cur_var_desc("v"))
+    code = f"""
+        from gevar.var import VarManager
+        from tests.helpers.var_memory import FakeMemory
+        vm, memory = VarManager(1), FakeMemory()
+        vm.set_mem_manager(memory)
+        vm.var_manager_to_deserial(bytes.fromhex("{state_bytes(vm).hex()}"))
+        addr = vm["v"].logic_addr
+        print(addr, vm.get_var_malloc_mem_size(), len(memory.mallocs), vm.is_var_ready("v", vm.get_cur_var_desc("v")))
+        print(vm.get_var_memory_addr(addr) == vm["v"].dev_addr(), len(memory.mallocs))
+    """
+    expect_output(code, f"{vm['v'].logic_addr} 0 0 False\nTrue 1")
