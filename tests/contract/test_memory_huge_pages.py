@@ -85,6 +85,21 @@ def test_a_driver_without_such_pages(host: HostControls, caplog: pytest.LogCaptu
         assert (decisions.pages, decisions.fallback_pages, decisions.refused, decisions.skipped) == (0, 3, 1, 0)
 
 
+def test_a_product_without_such_pages(host: HostControls) -> None:
+    host.configure(soc_name="Ascend310P3")
+    device = host_runtime().device(0)
+    with ExpandableActiveMemoryAllocator(device, GIB, mode=HugePageMode.FIRST) as allocator:
+        for _ in range(3):
+            allocator.allocate(2 * MIB)
+        decisions = allocator.figures.decisions
+        assert (decisions.fallback_pages, decisions.refused) == (3, 1)
+    with ExpandableActiveMemoryAllocator(device, GIB, mode=HugePageMode.ONLY) as allocator:
+        with pytest.raises(AclError, match=r"ge\.variableUse1gHugePage is 1") as caught:
+            allocator.allocate(512)
+        assert caught.value.code == 207000
+        assert live_now(host).reservations == 0
+
+
 def test_first_takes_smaller_pages_when_they_run_out_and_moves_nothing(host: HostControls) -> None:
     host.configure(pages_1g=1)
     device = host_runtime().device(0)

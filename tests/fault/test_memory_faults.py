@@ -6,8 +6,9 @@ from itertools import count
 import pytest
 
 from acl_shim import Device
+from acl_shim.api_types import MemHandle
 from acl_shim.host import HostControls
-from gevar.errors import AclError
+from gevar.errors import AclError, OutOfMemoryError, StateError
 from gevar.memory import (
     CachingAllocator,
     DeviceMemoryManager,
@@ -249,6 +250,88 @@ def test_the_undoing_of_a_failure_may_fail_too(host: HostControls, device: Devic
     allocator.free(addr)
     allocator.close()
     assert host.live().handles == 0
+
+
+def test_a_freed_place_stays_free_when_its_new_block_fails(host: HostControls, device: Device) -> None:
+    allocator = ExpandableActiveMemoryAllocator(device, max_bytes=GIB, is_checked=True)
+    addr = allocator.allocate(4 * PAGE)
+    allocator.allocate(512)
+    allocator.free(addr)
+    before = _tables(allocator)
+    for call in ("aclrtMallocPhysical", "aclrtMapMem"):
+        host.fail_nth(call, 2, 507899)
+        with pytest.raises(AclError, match=call):
+            allocator.allocate(3 * PAGE)
+        assert _tables(allocator) == before
+    assert allocator.allocate(4 * PAGE) == addr
+    allocator.close()
+
+
+def test_an_empty_range_that_cannot_go_back_is_used_by_the_next_block(host: HostControls, device: Device) -> None:
+    allocator = ExpandableActiveMemoryAllocator(device, max_bytes=GIB)
+    host.fail_nth("aclrtMallocPhysical", 1, 507899)
+    host.fail_nth("aclrtReleaseMemAddress", 1, 107000)
+    with pytest.raises(AclError, match="aclrtMallocPhysical") as caught:
+        allocator.allocate(512)
+    assert "the empty range stays reserved" in caught.value.__notes__[0]
+    assert host.live().reservations == 1
+    allocator.allocate(512)
+    assert host.live().reservations == 1
+    allocator.close()
+    assert host.live().reservations == 0
+
+
+def test_a_page_that_cannot_be_mapped_again(host: HostControls, device: Device) -> None:
+    """Unmapping fails at the second page, mapping the first again fails too: freeing everything still works."""
+    allocator = ExpandableActiveMemoryAllocator(device, max_bytes=GIB)
+    allocator.allocate(3 * PAGE)
+    host.fail_nth("aclrtUnmapMem", 2, 507899)
+    host.fail_nth("aclrtMapMem", 1, 107000)
+    with pytest.raises(AclError, match="aclrtUnmapMem") as caught:
+        allocator.sleep("discard")
+    assert "is not mapped any more: free all of this memory" in caught.value.__notes__[0]
+    host.clear_failures()
+    assert not allocator.figures.is_asleep
+    allocator.free_memory()
+    live = host.live()
+    assert (live.handles, live.mappings, live.reservations) == (0, 0, 0)
+
+
+def test_a_page_that_a_failed_wake_cannot_unmap_is_used_by_the_next_try(host: HostControls, device: Device) -> None:
+    allocator = ExpandableActiveMemoryAllocator(device, max_bytes=GIB)
+    addr = allocator.allocate(3 * PAGE)
+    device.memcpy_in(addr, 4, b"data")
+    allocator.sleep()
+    host.fail_nth("aclrtMapMem", 2, 507899)
+    host.fail_nth("aclrtUnmapMem", 1, 107000)
+    with pytest.raises(AclError, match="aclrtMapMem") as caught:
+        allocator.wake()
+    assert "the next try uses it" in caught.value.__notes__[0]
+    assert allocator.figures.is_asleep
+    host.clear_failures()
+    allocator.wake()
+    back = bytearray(4)
+    device.memcpy_out(back, addr)
+    assert back == b"data"
+    allocator.close()
+    assert host.live().handles == 0
+
+
+def test_a_shared_pool_that_gave_back_all_it_could_is_still_short(host: HostControls) -> None:
+    host.configure(pages_2m=4)
+    device, pools = host_runtime().device(0), SharedPagePools()
+    first, second = (ExpandableActiveMemoryAllocator(device, max_bytes=GIB, shared_pools=pools) for _ in range(2))
+    second.set_reuse(False)
+    first.allocate(3 * PAGE)
+    first.free(first.allocate(PAGE))  # one page waits
+    with pytest.raises(OutOfMemoryError):
+        second.allocate(2 * PAGE)
+    assert second.blocks() == []
+    second.allocate(PAGE)
+    for allocator in (first, second):
+        allocator.close()
+    with pytest.raises(StateError, match="has no page 0x7 out: free a page once"):
+        pools.pool(device, PAGE).free_physical(MemHandle(7))
 
 
 @pytest.mark.parametrize(

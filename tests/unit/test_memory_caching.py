@@ -1,5 +1,7 @@
 """Bins of the caching allocator: where a block comes from, when it is split, what goes back and when."""
 
+import threading
+
 import pytest
 
 from gevar.errors import AclError, OutOfMemoryError, StateError
@@ -139,3 +141,24 @@ def test_a_segment_that_cannot_go_back_is_kept() -> None:
     with pytest.raises(AclError, match=r"FakeResource\.free"):
         cache.free_cached_blocks()
     assert cache.allocate(4096) == addr
+
+
+def test_a_cache_that_another_thread_uses_is_passed_over() -> None:
+    upstream, inside, go_on = FakeResource(), threading.Event(), threading.Event()
+    cache = CachingAllocator(upstream)
+    cache.free(cache.allocate(4096))
+    take = upstream.allocate
+
+    def slow(size_bytes: int, tag: str = "") -> DevAddr:
+        inside.set()
+        assert go_on.wait(30)
+        return take(size_bytes, tag)
+
+    upstream.allocate = slow  # type: ignore[method-assign]
+    thread = threading.Thread(target=cache.allocate, args=(20 * MIB,))
+    thread.start()
+    assert inside.wait(30)
+    assert cache.try_free_cached_blocks() == 0
+    go_on.set()
+    thread.join(30)
+    assert cache.try_free_cached_blocks() == 512 * KIB

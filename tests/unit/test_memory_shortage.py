@@ -102,6 +102,15 @@ def test_what_is_cached_goes_back_first(host: HostControls) -> None:
         assert _shortage(manager, 30 * MIB).report.holders == (Holder("x", 30 * MIB, 1),)
 
 
+def test_what_is_cached_may_not_be_enough(host: HostControls) -> None:
+    host.configure(pages_2m=20, pages_4k_bytes=0, pages_1g=0)
+    with DeviceMemoryManager(host_runtime()) as manager:
+        cache = manager.pools.caching_allocator(HBM, D0)
+        cache.free(cache.allocate(MIB, "maps"))
+        assert _shortage(manager, GIB).report.free_bytes == 40 * MIB
+        assert cache.segment_bytes == 0
+
+
 def test_it_can_be_pickled_and_keeps_its_fields(host: HostControls) -> None:
     host.configure(pages_2m=1, pages_4k_bytes=MIB)
     with DeviceMemoryManager(host_runtime()) as manager:
