@@ -346,12 +346,20 @@ int acl_aclrtAllocatorUnregister(const acl_table *table, uintptr_t stream);
 
 /* Added to the code of aclrtSetCurrentContext where that refuses; above every aclError. */
 #define ACL_SHIM_CONTEXT_REFUSED ...
+/* Added to an answer of a call that also returns codes. */
+#define ACL_SHIM_ANSWER ...
 
 /* Make a context current and copy between the host and a device; the code of the copy, or that of the refused context
  * plus ACL_SHIM_CONTEXT_REFUSED. */
 int64_t acl_copy_in(const acl_table *table, uintptr_t context, uintptr_t dst, size_t dst_max, const void *src,
                     size_t count);
 int64_t acl_copy_out(const acl_table *table, uintptr_t context, void *dst, uintptr_t src, size_t count);
+/* Make a context current and ask how a stream or an event is: the status plus ACL_SHIM_ANSWER, or as above. */
+int64_t acl_query_stream(const acl_table *table, uintptr_t context, uintptr_t stream);
+int64_t acl_query_event(const acl_table *table, uintptr_t context, uintptr_t event);
+/* Make a context current and record an event, or ask for free and total bytes of memory; the result is as of a copy. */
+int64_t acl_record_event(const acl_table *table, uintptr_t context, uintptr_t event, uintptr_t stream);
+int64_t acl_mem_info(const acl_table *table, uintptr_t context, int attr, size_t *figures);
 /* Makes a context current and brings bytes of a file to the device, block by block through host memory; *done counts
  * the bytes that are there. The result is as above; 0 with fewer bytes than size: *os_error of pread, 0 at the end. */
 int64_t acl_copy_file(const acl_table *table, uintptr_t context, uintptr_t dst, size_t size, int file, int64_t offset,

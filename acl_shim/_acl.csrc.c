@@ -1238,12 +1238,44 @@ static int acl_aclrtMemcpyFromSymbolAsync(const acl_table *table, uintptr_t dst,
 
 #define ACL_SHIM_CONTEXT_REFUSED ((int64_t)1 << 32)
 
+#define ACL_SHIM_ANSWER ((int64_t)1 << 33)
+
+/* 0, or the code of a context that cannot be made current. */
+static int64_t enter(const acl_table *table, uintptr_t context) {
+    int code = CALL(aclrtSetCurrentContext, (aclrtContext)context);
+    return code == ACL_SUCCESS ? ACL_SUCCESS : ACL_SHIM_CONTEXT_REFUSED + code;
+}
+
+static int64_t acl_query_stream(const acl_table *table, uintptr_t context, uintptr_t stream) {
+    aclrtStreamStatus status = ACL_STREAM_STATUS_RESERVED;
+    int64_t code = enter(table, context);
+    if (code == ACL_SUCCESS)
+        code = CALL(aclrtStreamQuery, (aclrtStream)stream, &status);
+    return code == ACL_SUCCESS ? ACL_SHIM_ANSWER + status : code;
+}
+
+static int64_t acl_query_event(const acl_table *table, uintptr_t context, uintptr_t event) {
+    aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    int64_t code = enter(table, context);
+    if (code == ACL_SUCCESS)
+        code = CALL(aclrtQueryEventStatus, (aclrtEvent)event, &status);
+    return code == ACL_SUCCESS ? ACL_SHIM_ANSWER + status : code;
+}
+
+static int64_t acl_record_event(const acl_table *table, uintptr_t context, uintptr_t event, uintptr_t stream) {
+    int64_t code = enter(table, context);
+    return code == ACL_SUCCESS ? CALL(aclrtRecordEvent, (aclrtEvent)event, (aclrtStream)stream) : code;
+}
+
+static int64_t acl_mem_info(const acl_table *table, uintptr_t context, int attr, size_t *figures) {
+    int64_t code = enter(table, context);
+    return code == ACL_SUCCESS ? CALL(aclrtGetMemInfo, (aclrtMemAttr)attr, &figures[0], &figures[1]) : code;
+}
+
 static int64_t copy_in_context(const acl_table *table, uintptr_t context, void *dst, size_t dst_max, const void *src,
                                size_t count, aclrtMemcpyKind kind) {
-    int code = CALL(aclrtSetCurrentContext, (aclrtContext)context);
-    if (code != ACL_SUCCESS)
-        return ACL_SHIM_CONTEXT_REFUSED + code;
-    return CALL(aclrtMemcpy, dst, dst_max, src, count, kind);
+    int64_t code = enter(table, context);
+    return code == ACL_SUCCESS ? CALL(aclrtMemcpy, dst, dst_max, src, count, kind) : code;
 }
 
 static int64_t acl_copy_in(const acl_table *table, uintptr_t context, uintptr_t dst, size_t dst_max, const void *src,
@@ -1259,9 +1291,9 @@ static int64_t acl_copy_out(const acl_table *table, uintptr_t context, void *dst
  * bytes that are; where it falls short and the result is 0, reading failed with *os_error, or the file ended (0). */
 static int64_t acl_copy_file(const acl_table *table, uintptr_t context, uintptr_t dst, size_t size, int file,
                              int64_t offset, uintptr_t staging, size_t staging_size, size_t *done, int *os_error) {
-    int code = CALL(aclrtSetCurrentContext, (aclrtContext)context);
+    int64_t code = enter(table, context);
     if (code != ACL_SUCCESS)
-        return ACL_SHIM_CONTEXT_REFUSED + code;
+        return code;
     while (*done < size) {
         size_t want = size - *done < staging_size ? size - *done : staging_size;
         ssize_t got = pread(file, (void *)staging, want, offset + (int64_t)*done);

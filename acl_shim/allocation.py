@@ -12,7 +12,7 @@ from acl_shim.memory_codes import ManagedFlag
 from acl_shim.memory_pool import MemoryPool
 from acl_shim.pinned import PinnedBuffer, PinnedMemory
 from acl_shim.structs import new_module_config, new_pool_props, new_ptr_attributes, new_usage_infos
-from acl_shim.table import new_cell, read_text
+from acl_shim.table import new_cell, new_figures, read_text
 
 if TYPE_CHECKING:
     from acl_shim.device import Device
@@ -45,11 +45,11 @@ class MemoryCalls(DeviceBase):
         AclError
             The runtime refuses: 107016 for an unknown pool, 207000 for one the product lacks.
         """
-        free, total = new_cell("size_t *"), new_cell("size_t *")
-        self._enter()
-        code = self._runtime.api.aclrtGetMemInfo(attr, free, total)
-        self._runtime.check(code, "aclrtGetMemInfo", {"attr": attr, "device_id": self._id})
-        return MemInfo(free[0], total[0])
+        figures, lease = new_figures(), self._current.held or self._current.take()
+        code = self._runtime.api.mem_info(lease.context, attr, figures)
+        if code:
+            self._refuse_in_context(code, "aclrtGetMemInfo", {"attr": attr, "device_id": self._id}, lease)
+        return MemInfo(figures[0], figures[1])
 
     def malloc(
         self, size_bytes: int, policy: int = MemMallocPolicy.HUGE_FIRST, *, module_id: int | None = None

@@ -163,6 +163,9 @@ class CopyApi(Protocol):
     def copy_out(self, context: int, dst: object, src: int, count_bytes: int, /) -> int:
         """Make a context current and copy device memory to held host memory; the result is that of `copy_in`."""
 
+    def mem_info(self, context: int, attr: int, figures: IntArray, /) -> int:
+        """Make a context current and write free and total bytes of a pool; the result is that of `copy_in`."""
+
     def copy_file(
         self,
         context: int,

@@ -59,6 +59,9 @@ class StreamApi(Protocol):
     def aclrtRegStreamStateCallback(self, name: bytes, function: int, args: int, /) -> int:
         """Have a function called when streams are made and destroyed; a function of 0 ends that."""
 
+    def query_stream(self, context: int, stream: StreamHandle, /) -> int:
+        """Make a context current and return a `StreamStatus` plus `ANSWER`, or what `copy_in` returns."""
+
     def aclrtGetThreadLastTaskId(self, task_id: Cell, /) -> int:
         """Write the number of the last task that the calling thread queued."""
 
@@ -194,6 +197,12 @@ class EventApi(Protocol):
 
     def aclrtQueryEventStatus(self, event: EventHandle, status: Cell, /) -> int:
         """Write an `EventRecordedStatus`."""
+
+    def query_event(self, context: int, event: EventHandle, /) -> int:
+        """Make a context current and return an `EventRecordedStatus` plus `ANSWER`, or what `copy_in` returns."""
+
+    def record_event(self, context: int, event: EventHandle, stream: StreamHandle, /) -> int:
+        """Make a context current and let an event record where a stream is; the result is that of `copy_in`."""
 
     def aclrtQueryEventWaitStatus(self, event: EventHandle, status: Cell, /) -> int:
         """Write an `EventWaitStatus`."""

@@ -1,6 +1,6 @@
 """Explicit contexts: streams and events of a device apart from its default context."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from acl_shim.api_types import ContextHandle
 from acl_shim.errors import StateError
@@ -53,10 +53,27 @@ class Context(Owner, StreamScope):
         StateError
             The context is closed, or the runtime is closed or forked.
         """
-        handle, runtime = self.handle, self._device.runtime
-        code = runtime.api.aclrtSetCurrentContext(handle)
-        runtime.check(code, "aclrtSetCurrentContext", {"context": handle, "device_id": self._device.id})
+        lease = self.lease()
+        code = self._device.runtime.api.aclrtSetCurrentContext(lease.context)
+        if code:
+            self.refused(code, lease)
+        return lease
+
+    def lease(self) -> Lease:
+        """Return what lives under the context.
+
+        Raises
+        ------
+        StateError
+            The context is closed.
+        """
+        self._handle()
         return self._inner
+
+    def refused(self, code: int, lease: Lease) -> NoReturn:
+        """Raise for the context, which could not be made current."""
+        arguments = {"context": lease.context, "device_id": self._device.id}
+        raise self._device.runtime.error(code, "aclrtSetCurrentContext", arguments)
 
     def close(self) -> None:
         """Destroy the context; does nothing when that happened already.

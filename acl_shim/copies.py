@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from acl_shim.batch import BatchArguments, BatchCopy
 from acl_shim.codes import MemcpyKind
 from acl_shim.device_base import DeviceBase
-from acl_shim.errors import AclError, Argument
+from acl_shim.errors import Argument
 from acl_shim.host_memory import Hold, HostBuffer, addr_of, hold, release
-from acl_shim.lease import Lease
-from acl_shim.table import CONTEXT_REFUSED, new_cell
+from acl_shim.table import new_cell
 
 if TYPE_CHECKING:
     from acl_shim.pinned import PinnedBuffer
@@ -29,20 +28,16 @@ class CopyCalls(DeviceBase):
         lease = self._current.held or self._current.take()
         code = self._runtime.api.copy_in(lease.context, dst, dst_max_bytes, held, count_bytes)
         if code:
-            raise self._copy_error(code, lease, copy_arguments(dst, dst_max_bytes, addr_of(held), count_bytes))
+            arguments = copy_arguments(dst, dst_max_bytes, addr_of(held), count_bytes)
+            self._refuse_in_context(code, "aclrtMemcpy", arguments, lease)
 
     def copy_out(self, held: Hold, count_bytes: int, src: int) -> None:
         """Copy from a device address to held host memory and wait; raises `AclError` where the runtime refuses."""
         lease = self._current.held or self._current.take()
         code = self._runtime.api.copy_out(lease.context, held, src, count_bytes)
         if code:
-            raise self._copy_error(code, lease, copy_arguments(addr_of(held), count_bytes, src, count_bytes))
-
-    def _copy_error(self, code: int, lease: Lease, arguments: dict[str, Argument]) -> AclError:
-        """Return the error of a copy, or raise that of the context that could not be made current."""
-        if code >= CONTEXT_REFUSED:
-            self._current.refused(code - CONTEXT_REFUSED, lease)
-        return self._runtime.error(code, "aclrtMemcpy", arguments)
+            arguments = copy_arguments(addr_of(held), count_bytes, src, count_bytes)
+            self._refuse_in_context(code, "aclrtMemcpy", arguments, lease)
 
     def memcpy(
         self,
@@ -150,7 +145,8 @@ class CopyCalls(DeviceBase):
         if code:
             arrived = done[0]
             count = min(block_bytes, size_bytes - arrived)
-            raise self._copy_error(code, lease, copy_arguments(dst + arrived, size_bytes - arrived, block, count))
+            arguments = copy_arguments(dst + arrived, size_bytes - arrived, block, count)
+            self._refuse_in_context(code, "aclrtMemcpy", arguments, lease)
         if os_error[0]:
             raise OSError(os_error[0], os.strerror(os_error[0]))
         return done[0]

@@ -1,5 +1,7 @@
 """One device: its memory, copies, virtual memory, streams, sharing, contexts, figures."""
 
+from typing import NoReturn
+
 from acl_shim.context import Context
 from acl_shim.copies import CopyCalls
 from acl_shim.device_codes import DeviceStatus
@@ -31,6 +33,22 @@ class Device(ShareCalls, CopyCalls):
             Other code of the process has reset the device, or the runtime is closed or forked.
         """
         return self._enter()
+
+    def lease(self) -> Lease:
+        """Return what lives under the device's default context; takes the device where that did not happen yet.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses.
+        StateError
+            The runtime is closed or forked.
+        """
+        return self._current.held or self._current.take()
+
+    def refused(self, code: int, lease: Lease) -> NoReturn:
+        """Raise for the default context, which could not be made current."""
+        self._current.refused(code, lease)
 
     def stream_device(self) -> "Device":
         """Return the device itself."""

@@ -1,11 +1,12 @@
 """What every subject of a device shares: its number, its runtime, its hold by this process."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from acl_shim.api_types import DEFAULT_STREAM
-from acl_shim.lease import CurrentDevice
+from acl_shim.errors import Argument
+from acl_shim.lease import CurrentDevice, Lease
 from acl_shim.stream_codes import StreamStatus
-from acl_shim.table import new_cell
+from acl_shim.table import CONTEXT_REFUSED, new_cell
 
 if TYPE_CHECKING:
     from acl_shim.runtime import Runtime
@@ -60,6 +61,12 @@ class DeviceBase:
         code = self._runtime.api.aclrtStreamQuery(DEFAULT_STREAM, status)
         self._runtime.check(code, "aclrtStreamQuery", {"device_id": self._id})
         return status[0] == StreamStatus.ACL_STREAM_STATUS_COMPLETE
+
+    def _refuse_in_context(self, code: int, call: str, arguments: dict[str, Argument], lease: Lease) -> NoReturn:
+        """Raise for a call that makes the default context current and returned a code."""
+        if code >= CONTEXT_REFUSED:
+            self._current.refused(code - CONTEXT_REFUSED, lease)
+        raise self._runtime.error(code, call, arguments)
 
     def forget(self) -> None:
         """End the hold on the device without a call, for a runtime that has dropped it by itself."""

@@ -9,13 +9,16 @@ from acl_shim.owner import Owner
 from acl_shim.queued import Queued
 from acl_shim.stream_codes import EventRecordedStatus, EventWaitStatus
 from acl_shim.structs import new_event_key, struct_bytes
-from acl_shim.table import new_cell, new_float_cell
+from acl_shim.table import ANSWER, new_cell, new_float_cell
 from acl_shim.timeouts import timeout_ms
 
 if TYPE_CHECKING:
     from acl_shim.device import Device
     from acl_shim.stream_scope import StreamScope
     from acl_shim.stream_tasks import StreamTasks
+
+
+_COMPLETE = ANSWER + EventRecordedStatus.ACL_EVENT_RECORDED_STATUS_COMPLETE
 
 
 class Event(Owner):
@@ -69,11 +72,11 @@ class Event(Owner):
             Event or stream is closed.
         """
         event = self.handle
-        runtime, handle, queued = stream.enter_stream()
+        lease, handle, queued = stream.target()
         mark = queued.mark()
-        code = runtime.api.aclrtRecordEvent(event, handle)
+        code = self._device.runtime.api.record_event(lease.context, event, handle)
         if code:
-            self._check(code, "aclrtRecordEvent", {"event": event, "stream": handle})
+            stream.scope.refuse(code, "aclrtRecordEvent", {"event": event, "stream": handle}, lease)
         self._recorded = queued, mark
 
     def reset(self, stream: "StreamTasks") -> None:
@@ -112,15 +115,14 @@ class Event(Owner):
         StateError
             The event is closed.
         """
-        event, status, recorded = self.handle, new_cell("int *"), self._recorded
-        self._scope.enter()
-        code = self._device.runtime.api.aclrtQueryEventStatus(event, status)
-        if code:
-            self._check(code, "aclrtQueryEventStatus", {"event": event})
-        if status[0] != EventRecordedStatus.ACL_EVENT_RECORDED_STATUS_COMPLETE:
-            return False
-        self._reached(recorded)
-        return True
+        event, recorded, lease = self.handle, self._recorded, self._scope.lease()
+        answer = self._device.runtime.api.query_event(lease.context, event)
+        if answer == _COMPLETE:
+            self._reached(recorded)
+            return True
+        if answer < ANSWER:
+            self._scope.refuse(answer, "aclrtQueryEventStatus", {"event": event}, lease)
+        return False
 
     def query_wait(self) -> bool:
         """Return whether the streams that wait for the event have gone on.

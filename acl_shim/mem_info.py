@@ -1,14 +1,14 @@
 """Facts about device memory: figures of a pool, where an address lives, what pages a policy takes."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from acl_shim.codes import MemAttr, MemLocationType, MemMallocPolicy
 
 _POLICY_BITS = 0xFF  # the bits above are wishes (MemTypeFlag)
 
 
-@dataclass(frozen=True, slots=True)
-class MemInfo:
+class MemInfo(NamedTuple):
     """What a pool of a device has, in bytes.
 
     Attributes

@@ -33,6 +33,10 @@ class Stream(StreamOwner, StreamTasks):
         super().__init__(device, lease, handle)
         lease.queues.add(self._queued)
 
+    def target(self) -> tuple[Lease, StreamHandle, Queued]:
+        """Return what lives under the stream's context, handle, and what is queued."""
+        return self._scope.lease(), StreamHandle(self._handle()), self._queued
+
     def enter_stream(self) -> tuple["Runtime", StreamHandle, Queued]:
         """Make the stream's context current; return runtime, handle, and what is queued."""
         handle = StreamHandle(self._handle())
@@ -167,6 +171,11 @@ class DefaultStream(StreamTasks):
 
     def __init__(self, scope: "StreamScope") -> None:
         self._scope = scope
+
+    def target(self) -> tuple[Lease, StreamHandle, Queued]:
+        """Return what lives under the stream's context, handle, and what is queued."""
+        lease = self._scope.lease()
+        return lease, DEFAULT_STREAM, lease.queued
 
     def enter_stream(self) -> tuple["Runtime", StreamHandle, Queued]:
         """Make the stream's context current; return runtime, handle, and what is queued."""

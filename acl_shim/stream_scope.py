@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from acl_shim.api_types import ContextHandle, StreamHandle
 from acl_shim.codes import AclErrorCode
+from acl_shim.errors import Argument
 from acl_shim.event import Event
 from acl_shim.lease import Lease
 from acl_shim.notify import Notify
 from acl_shim.stream import DefaultStream, Stream
-from acl_shim.table import new_cell
+from acl_shim.table import CONTEXT_REFUSED, new_cell
 from acl_shim.timeouts import timeout_ms
 
 if TYPE_CHECKING:
@@ -34,9 +35,44 @@ class StreamScope:
         """
         raise NotImplementedError
 
+    def lease(self) -> Lease:
+        """Return what lives under the context, for calls that make it current themselves.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses.
+        StateError
+            The context is gone, or the runtime is closed or forked.
+        """
+        raise NotImplementedError
+
+    def refused(self, code: int, lease: Lease) -> NoReturn:
+        """Raise for the context, which could not be made current."""
+        raise NotImplementedError
+
     def stream_device(self) -> "Device":
         """Return the device of the context."""
         raise NotImplementedError
+
+    def refuse(self, code: int, call: str, arguments: dict[str, Argument], lease: Lease) -> NoReturn:
+        """Raise for a call that makes the context current and returned a code.
+
+        Parameters
+        ----------
+        code
+            What it returned: the code of the call, or that of the context plus `CONTEXT_REFUSED`.
+        call
+            Name of the C function.
+        arguments
+            Its arguments by name.
+        lease
+            What lives under the context.
+        """
+        if code >= CONTEXT_REFUSED:
+            self.refused(code - CONTEXT_REFUSED, lease)
+        device = self.stream_device()
+        raise device.runtime.error(code, call, {**arguments, "device_id": device.id})
 
     @contextmanager
     def current(self) -> Iterator[None]:

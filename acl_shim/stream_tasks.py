@@ -12,9 +12,10 @@ from acl_shim.codes import MemcpyKind
 from acl_shim.copies import copy_arguments
 from acl_shim.errors import Argument
 from acl_shim.host_memory import HostBuffer, addr_of, hold, lasting_array, release
+from acl_shim.lease import Lease
 from acl_shim.queued import HOST_FUNCTION, Queued
 from acl_shim.stream_codes import StreamStatus, WaitValueFlag
-from acl_shim.table import new_cell
+from acl_shim.table import ANSWER, new_cell
 from acl_shim.timeouts import timeout_ms
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _HOST_TO_DEVICE = MemcpyKind.ACL_MEMCPY_HOST_TO_DEVICE
 _DEVICE_TO_HOST = MemcpyKind.ACL_MEMCPY_DEVICE_TO_HOST
+_COMPLETE = ANSWER + StreamStatus.ACL_STREAM_STATUS_COMPLETE
 
 
 class StreamTasks:
@@ -59,6 +61,10 @@ class StreamTasks:
 
     def enter_stream(self) -> tuple["Runtime", StreamHandle, Queued]:
         """Make the stream's context current; return runtime, handle, and what is queued."""
+        raise NotImplementedError
+
+    def target(self) -> tuple[Lease, StreamHandle, Queued]:
+        """Return what lives under the stream's context, handle, and what is queued, for calls that make it current."""
         raise NotImplementedError
 
     def _check(self, code: int, call: str, arguments: dict[str, Argument]) -> None:
@@ -116,16 +122,15 @@ class StreamTasks:
         StateError
             The stream is closed.
         """
-        status = new_cell("int *")
-        runtime, handle, queued = self.enter_stream()
+        lease, handle, queued = self.target()
         mark = queued.mark()
-        code = runtime.api.aclrtStreamQuery(handle, status)
-        if code:
-            self._check(code, "aclrtStreamQuery", {"stream": handle})
-        if status[0] != StreamStatus.ACL_STREAM_STATUS_COMPLETE:
-            return False
-        queued.passed(mark)
-        return True
+        answer = self._scope.stream_device().runtime.api.query_stream(lease.context, handle)
+        if answer == _COMPLETE:
+            queued.passed(mark)
+            return True
+        if answer < ANSWER:
+            self._scope.refuse(answer, "aclrtStreamQuery", {"stream": handle}, lease)
+        return False
 
     def memcpy_async(
         self, dst: int, dst_max_bytes: int, src: int, count_bytes: int, kind: int = MemcpyKind.ACL_MEMCPY_DEFAULT

@@ -30,6 +30,9 @@ NULL = Null(ffi.NULL)
 CONTEXT_REFUSED: int = lib.ACL_SHIM_CONTEXT_REFUSED
 """Added to the code of a context that a copy could not make current."""
 
+ANSWER: int = lib.ACL_SHIM_ANSWER
+"""Added to an answer of a call that also returns codes."""
+
 _REASON_BYTES = 1024
 
 
@@ -37,6 +40,10 @@ def new_cell(ctype: CellType, value: int = 0) -> Cell:
     """Return a cell for one out value, which holds a value already."""
     cell: Cell = ffi.new(ctype, value) if value else ffi.new(ctype)
     return cell
+
+
+new_figures: Callable[[], IntArray] = partial(ffi.new, ffi.typeof("size_t[2]"))
+"""Return two zeroed cells for figures of memory in bytes."""
 
 
 def new_float_cell() -> FloatCell:
@@ -111,12 +118,25 @@ def has_function(table: Table, name: str) -> bool:
     return bool(lib.acl_has(table, name.encode()))
 
 
+_IN_CONTEXT = {
+    "query_stream": "aclrtStreamQuery",
+    "query_event": "aclrtQueryEventStatus",
+    "record_event": "aclrtRecordEvent",
+    "mem_info": "aclrtGetMemInfo",
+}
+"""Calls that make a context current first -> the C function they then call."""
+
+
 class _BoundApi:
     """Holds one callable per function of the table, and those that make two calls at once."""
 
     copy_in: Callable[..., int]
     copy_out: Callable[..., int]
     copy_file: Callable[..., int]
+    query_stream: Callable[..., int]
+    query_event: Callable[..., int]
+    record_event: Callable[..., int]
+    mem_info: Callable[..., int]
 
 
 class _RefusingApi:
@@ -170,6 +190,9 @@ def bind(table: Table, library: str) -> AclApi:
             setattr(face, name, call)
     face.copy_in, face.copy_out = partial(lib.acl_copy_in, table), partial(lib.acl_copy_out, table)
     face.copy_file = partial(lib.acl_copy_file, table)
+    for name, function in _IN_CONTEXT.items():
+        call = partial(getattr(lib, f"acl_{name}"), table)
+        setattr(face, name, call if has_function(table, function) else _missing_call(function, library))
     return cast(AclApi, face)
 
 

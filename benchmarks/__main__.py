@@ -25,6 +25,7 @@ BENCHMARKS = {
     "many-live": ("benchmarks.runtime_costs", "many_live"),
     "table-call": ("benchmarks.runtime_costs", "table_call"),
     "face-call": ("benchmarks.runtime_costs", "face_call"),
+    "face-small": ("benchmarks.runtime_costs", "face_small"),
     "var-assign": ("benchmarks.var_costs", "var_assign"),
     "var-assign-many": ("benchmarks.var_costs", "var_assign_many"),
     "var-get-addr": ("benchmarks.var_costs", "var_get_addr"),

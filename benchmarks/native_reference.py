@@ -17,6 +17,11 @@ _LOOPS = {
     "bench_get_device": [_U32],
     "bench_small_copy": [_U64, _U32],
     "bench_pointer_query": [_U32],
+    "bench_set_context": [_U32],
+    "bench_mem_info": [_U32],
+    "bench_stream_query": [_U32],
+    "bench_event_query": [_U32],
+    "bench_event_record": [_U32],
 }
 
 

@@ -3,8 +3,10 @@
 import statistics
 import timeit
 from collections.abc import Callable
+from functools import partial
 
 from acl_shim import open_runtime
+from acl_shim.host import host_controls
 from acl_shim.table import new_cell
 from benchmarks.harness import Promise, Row, alternate
 from benchmarks.native_reference import hold, loop_ns
@@ -107,3 +109,32 @@ def face_call() -> Row:
     figure = statistics.median(subject) - statistics.median(reference)
     promise = Promise("under 1000 ns", 1000, at_most=True)
     return Row("face-call", "host", "ns", subject, reference, figure, "ns above the C call", promise)
+
+
+def face_small() -> Row:
+    """Compare small calls through the checked face with the same calls in C; the one that costs most more counts."""
+    runtime = open_runtime("host")
+    host, device = host_controls(runtime), runtime.device(0)
+    with device.create_event() as event:
+        names = {"device": device, "stream": device.default_stream, "event": event}
+        calls: dict[str, tuple[str, str]] = {
+            "set device": ("device.enter()", "bench_set_context"),
+            "memory figures": ("device.mem_info()", "bench_mem_info"),
+            "stream query": ("stream.query()", "bench_stream_query"),
+            "event query": ("event.query()", "bench_event_query"),
+            "event record": ("event.record(stream)", "bench_event_record"),
+        }
+        worst = (0.0, "", (0.0,) * ROUNDS, (0.0,) * ROUNDS)
+        for name, (statement, loop) in calls.items():
+            if name == "event record":
+                host.hold()  # the worker of the stream would take part in the time
+            subject, reference = alternate(
+                partial(_python_ns, statement, names, 200), partial(loop_ns, loop, 20_000), ROUNDS
+            )
+            host.release()
+            device.default_stream.synchronize()
+            more = statistics.median(subject) - statistics.median(reference)
+            worst = max(worst, (more, name, subject, reference))
+    figure, what, subject, reference = worst
+    promise = Promise("under 1000 ns", 1000, at_most=True)
+    return Row("face-small", "host", "ns", subject, reference, figure, f"ns above the C call ({what})", promise)

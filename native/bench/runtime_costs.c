@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "acl/acl.h"
+#include "hostacl.h"
 
 #define PAGE_2M (UINT64_C(2) << 20)
 #define BLOCK_BYTES 4096
@@ -217,4 +218,73 @@ int bench_drop_all(void) {
     held_range = NULL;
     held_handle = NULL;
     return -code;
+}
+
+double bench_set_context(uint32_t rounds) {
+    aclrtContext context;
+    int code = use_device();
+    if (code || (code = aclrtGetCurrentContext(&context)))
+        return -code;
+    double start = now_ns();
+    for (uint32_t i = 0; i < rounds && !code; i++)
+        code = aclrtSetCurrentContext(context);
+    return code ? -code : (now_ns() - start) / rounds;
+}
+
+double bench_mem_info(uint32_t rounds) {
+    size_t left, total;
+    int code = use_device();
+    double start = now_ns();
+    for (uint32_t i = 0; i < rounds && !code; i++)
+        code = aclrtGetMemInfo(ACL_HBM_MEM, &left, &total);
+    return code ? -code : (now_ns() - start) / rounds;
+}
+
+double bench_stream_query(uint32_t rounds) {
+    aclrtStreamStatus status;
+    int code = use_device();
+    double start = now_ns();
+    for (uint32_t i = 0; i < rounds && !code; i++)
+        code = aclrtStreamQuery(NULL, &status);
+    return code ? -code : (now_ns() - start) / rounds;
+}
+
+/* Makes an event, times a call on it by the default stream, and destroys it; the time or a negative code. */
+static double time_event(uint32_t rounds, int (*call)(aclrtEvent event)) {
+    aclrtEvent event = NULL;
+    int code = use_device();
+    if (code || (code = aclrtCreateEvent(&event)))
+        return -code;
+    double start = now_ns();
+    for (uint32_t i = 0; i < rounds && !code; i++)
+        code = call(event);
+    double took = (now_ns() - start) / rounds;
+    int destroyed = aclrtDestroyEvent(event);
+    code = code ? code : destroyed;
+    return code ? -code : took;
+}
+
+static int query(aclrtEvent event) {
+    aclrtEventRecordedStatus status;
+    return aclrtQueryEventStatus(event, &status);
+}
+
+static int record(aclrtEvent event) {
+    return aclrtRecordEvent(event, NULL);
+}
+
+double bench_event_query(uint32_t rounds) {
+    return time_event(rounds, query);
+}
+
+/* The worker of the stream would take part in the time. */
+double bench_event_record(uint32_t rounds) {
+    int code = use_device();
+    if (code || (code = hostacl_hold(-1)))
+        return -code;
+    double took = time_event(rounds, record);
+    code = hostacl_release(-1);
+    if (!code)
+        code = aclrtSynchronizeStream(NULL);
+    return code ? -code : took;
 }

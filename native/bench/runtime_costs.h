@@ -23,6 +23,14 @@ BENCH_API double bench_memcpy(uint64_t size, uint32_t rounds);
 BENCH_API double bench_get_device(uint32_t rounds);
 BENCH_API double bench_small_copy(uint64_t size, uint32_t rounds);
 
+/* Calls that the checked face is compared with: the current context set again, figures of memory, a stream and an event
+ * asked, an event recorded in a held stream. */
+BENCH_API double bench_set_context(uint32_t rounds);
+BENCH_API double bench_mem_info(uint32_t rounds);
+BENCH_API double bench_stream_query(uint32_t rounds);
+BENCH_API double bench_event_query(uint32_t rounds);
+BENCH_API double bench_event_record(uint32_t rounds);
+
 /* Makes or drops many live objects: blocks of 4 KiB, or mappings of one handle. 0 or a negative code. */
 BENCH_API int bench_hold_blocks(uint32_t count);
 BENCH_API int bench_hold_mappings(uint32_t count);

@@ -1,12 +1,14 @@
 """Functions in pyACL's manner, made from the table of calls when they are looked up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from acl_shim._acl import ffi
 from acl_shim.loader import open_runtime
 from acl_shim.runtime import Runtime
 
 from ._calls import BY_MODULE, Row
-from ._kinds import Call
+from ._kinds import Call, Int, Out
+from ._values import number
 
 Function = Callable[..., object]
 """A function in pyACL's manner: out values first, the code last; the bare code where there are none."""
@@ -35,9 +37,30 @@ def _completed(row: Row, given: tuple[object, ...], takes: int) -> tuple[object,
     return (*given, *row.defaults[len(row.defaults) - left_out :])
 
 
-def make_function(row: Row) -> Function:
-    """Return the function of a row; it calls whatever backend is open then."""
-    takes, c_name = sum(len(kind.takes) for kind in row.kinds), row.c_name
+def _function_of_numbers(row: Row, kinds: Sequence[Int | Out], takes: int) -> Function:
+    """Return the function of a row whose parameters and out values are numbers: the same without a `Call`."""
+    steps = [(None, kind.takes[0], kind.mask) if isinstance(kind, Int) else (kind.c_type, "", 0) for kind in kinds]
+    new, c_name = ffi.new, row.c_name
+
+    def function(*given: object) -> object:
+        values = iter(given if len(given) == takes else _completed(row, given, takes))
+        arguments: list[object] = []
+        cells = []
+        for c_type, name, mask in steps:
+            if c_type is None:
+                arguments.append(number(next(values), name) & mask)
+            else:
+                cells.append(cell := new(c_type))
+                arguments.append(cell)
+        code = getattr(runtime().api, c_name)(*arguments)
+        return (*[cell[0] for cell in cells], code) if cells else code
+
+    return function
+
+
+def _function_of_kinds(row: Row, takes: int) -> Function:
+    """Return the function of a row with parameters of any kind."""
+    c_name = row.c_name
     steps = [kind.add for kind in row.kinds]
 
     def function(*given: object) -> object:
@@ -51,6 +74,15 @@ def make_function(row: Row) -> Function:
             finish(code)
         return (*[output() for output in call.outputs], code) if call.outputs else code
 
+    return function
+
+
+def make_function(row: Row) -> Function:
+    """Return the function of a row; it calls whatever backend is open then."""
+    takes = sum(len(kind.takes) for kind in row.kinds)
+    numbers = [kind for kind in row.kinds if isinstance(kind, Int | Out)]
+    whole = len(numbers) == len(row.kinds)
+    function = _function_of_numbers(row, numbers, takes) if whole else _function_of_kinds(row, takes)
     function.__name__ = row.name
     function.__qualname__ = f"{row.module}.{row.name}"
     function.__doc__ = f"{_signature(row)}: `{row.c_name}` in pyACL's manner."

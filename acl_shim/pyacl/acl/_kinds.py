@@ -74,26 +74,29 @@ class Kind:
         raise NotImplementedError
 
 
-class Word(Kind):
+class Int(Kind):
+    """A number of at most 32 bits; one that does not fit raises `OverflowError`.
+
+    Attributes
+    ----------
+    mask
+        Bits of the number that are kept.
+    """
+
+    mask = -1
+
+    def __init__(self, name: str) -> None:
+        self.takes = (name,)
+
+    def add(self, call: Call) -> None:
+        """Add one number."""
+        call.arguments.append(number(call.next(), self.takes[0]) & self.mask)
+
+
+class Word(Int):
     """An unsigned 64-bit number: a pointer, a handle, a size; larger and negative numbers are cut to 64 bits."""
 
-    def __init__(self, name: str) -> None:
-        self.takes = (name,)
-
-    def add(self, call: Call) -> None:
-        """Add one number."""
-        call.arguments.append(number(call.next(), self.takes[0]) & _MASK)
-
-
-class Int(Kind):
-    """A number of at most 32 bits; one that does not fit raises `OverflowError`."""
-
-    def __init__(self, name: str) -> None:
-        self.takes = (name,)
-
-    def add(self, call: Call) -> None:
-        """Add one number."""
-        call.arguments.append(number(call.next(), self.takes[0]))
+    mask = _MASK
 
 
 class Text(Kind):
@@ -114,14 +117,20 @@ class Text(Kind):
 
 
 class Out(Kind):
-    """One number that the call writes."""
+    """One number that the call writes.
+
+    Attributes
+    ----------
+    c_type
+        Pointer type of its cell.
+    """
 
     def __init__(self, c_type: str) -> None:
-        self._c_type = c_type
+        self.c_type = ffi.typeof(c_type)
 
     def add(self, call: Call) -> None:
         """Add a cell."""
-        cell = call.keep(ffi.new(self._c_type))
+        cell = call.keep(ffi.new(self.c_type))
         call.arguments.append(cell)
         call.outputs.append(lambda: cell[0])
 

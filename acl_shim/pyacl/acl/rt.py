@@ -6,7 +6,8 @@ _functions = Face("acl.rt")
 
 
 def __getattr__(name: str) -> Function:
-    return _functions.function(name)
+    function = globals()[name] = _functions.function(name)  # found at once from now on
+    return function
 
 
 def __dir__() -> list[str]:
