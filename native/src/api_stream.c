@@ -82,30 +82,27 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
     return destroy(stream, true);
 }
 
-aclError aclrtStreamAbort(aclrtStream stream) {
-    ENTER(aclrtStreamAbort, stream);
+/* Does something to a stream that may not be null; returns a code. */
+static int act_on(aclrtStream handle, void (*act)(struct stream *)) {
     int code;
-    if (!stream)
+    if (!handle)
         return error_null("stream");
     table_lock();
-    struct stream *found = stream_need(stream, true, &code);
+    struct stream *found = stream_need(handle, true, &code);
     if (found)
-        stream_abort(found);
+        act(found);
     table_unlock();
     return code;
 }
 
+aclError aclrtStreamAbort(aclrtStream stream) {
+    ENTER(aclrtStreamAbort, stream);
+    return act_on(stream, stream_abort);
+}
+
 aclError aclrtStreamStop(aclrtStream stream) {
     ENTER(aclrtStreamStop, stream);
-    int code;
-    if (!stream)
-        return error_null("stream");
-    table_lock();
-    struct stream *found = stream_need(stream, true, &code);
-    if (found)
-        stream_stop(found);
-    table_unlock();
-    return code;
+    return act_on(stream, stream_stop);
 }
 
 /* Everything after the entry; the table lock is held. */
