@@ -81,7 +81,7 @@ class ExpandableBlocks(ExpandableState):
     def _reserve(self) -> PageTable:
         """Reserve the range."""
         device, mode, page_bytes = self._device, self.mode, self.page_bytes
-        limit = range_bytes(device, page_bytes, mode, self._max_bytes)
+        limit = range_bytes(device, page_bytes, mode, self.max_bytes)
         try:
             page_range = PageRange.reserve(device, limit)
         except AclError as error:

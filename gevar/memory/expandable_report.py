@@ -29,6 +29,10 @@ class Reported(Protocol):
         """Use of 1 GiB pages."""
 
     @property
+    def max_bytes(self) -> int | None:
+        """Bound that was set on its range; None for that of the device."""
+
+    @property
     def figures(self) -> ExpandableFigures:
         """What it has and holds."""
 
@@ -69,12 +73,9 @@ def _report(error: OutOfMemoryError, allocator: Reported, size_bytes: int, where
     room = figures.reserved_bytes - figures.used_bytes
     classes = page_class_figures(device)
     holders = largest_holders((tag, size) for _, size, tag in allocator.blocks())
-    own = {
-        "room": max(room, figures.largest_hole_bytes),
-        "limit": figures.reserved_bytes,
-        "free": room + figures.hole_bytes,
-        "largest": max(room, figures.largest_hole_bytes),
-    }
+    own = {"free": room + figures.hole_bytes, "largest": max(room, figures.largest_hole_bytes)}
+    if allocator.max_bytes is not None:
+        own |= {"room": own["largest"], "limit": figures.reserved_bytes}
     may_widen = allocator.mode is not HugePageMode.FIRST
     advice = advice_for(size_bytes, error.page_kind, classes, holders, own, names_option=may_widen)
     return MemoryReport(size_bytes, device.id, where, own["free"], own["largest"], classes, holders, advice)

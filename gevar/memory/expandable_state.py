@@ -41,7 +41,7 @@ class ExpandableState:
             )
         self.page_bytes = page_bytes
         self.mode = mode
-        self._max_bytes = None if max_bytes is None else checked_size(max_bytes)
+        self.max_bytes = None if max_bytes is None else checked_size(max_bytes)
         self._device = device
         self._shared_pools = shared_pools
         self._p2p = p2p

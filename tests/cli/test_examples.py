@@ -13,7 +13,7 @@ from tests.helpers.shared import REPOSITORY
 EXAMPLES = sorted((REPOSITORY / "scripts" / "examples").glob("*.py"))
 
 
-def run(script: str, *words: str | Path) -> str:
+def run(script: str, *words: str | int | Path) -> str:
     command = [sys.executable, str(REPOSITORY / "scripts" / "examples" / script), *map(str, words)]
     environment = {**os.environ, "GEVAR_ACL": "host"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
@@ -27,7 +27,8 @@ def test_an_example_is_short_and_says_what_it_does(path: Path) -> None:
     assert text.startswith('"""')
     assert len(text.splitlines()) < 40
     assert path.name in text.splitlines()[0], "the first line says how to run it"
-    assert path.stem in {"load_a_model", "share_variables"}, "an example needs a test below"
+    known = {"giant_pages", "load_a_model", "share_variables", "sleep_and_wake"}
+    assert path.stem in known, "an example needs a test below"
 
 
 def test_load_a_model(tmp_path: Path) -> None:
@@ -43,3 +44,23 @@ def test_share_variables(tmp_path: Path) -> None:
     small_model(tmp_path / "two.om", seed=2)
     output = run("share_variables.py", tmp_path / "one.om", tmp_path / "two.om")
     assert output.splitlines() == ["start is shared", "empty is shared"]
+
+
+def test_giant_pages() -> None:
+    """The default device of the host runtime has four pages of 1 GiB."""
+    lines = run("giant_pages.py", 700, 3000, 700, 100_000).splitlines()
+    assert [line.split(": ")[1] for line in lines[:3]] == [
+        "1 pages of 1 GiB and 0 of 2 MiB so far",
+        "4 pages of 1 GiB and 0 of 2 MiB so far",
+        "4 pages of 1 GiB and 152 of 2 MiB so far",
+    ]
+    assert lines[3].startswith("out of memory on device 0: 97.66 GiB")
+    assert any("held by 'block 1'" in line for line in lines)
+
+
+def test_sleep_and_wake() -> None:
+    assert run("sleep_and_wake.py").splitlines() == [
+        "2097152 bytes of physical memory are free",
+        "the address is the same: True",
+        "the values are the same: True",
+    ]
