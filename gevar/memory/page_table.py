@@ -60,6 +60,11 @@ class PageTable:
     is_checked
         Whether each page keeps a record of the blocks on it, and overlaps are refused.
 
+    Attributes
+    ----------
+    physical_bytes : int
+        Bytes of the pages that are there.
+
     Thread safety: none; its owner calls under its own lock.
     """
 
@@ -72,16 +77,12 @@ class PageTable:
         self._small: dict[int, Page] = {}  # 2 MiB unit -> page, in slots without one
         self._split: dict[int, int] = {}  # slot -> how many 2 MiB pages it has
         self._records = PageRecords() if is_checked else None
+        self.physical_bytes = 0
 
     def pages(self) -> Iterator[Page]:
         """Yield every page."""
         yield from self._pages.values()
         yield from self._small.values()
-
-    @property
-    def physical_bytes(self) -> int:
-        """Bytes of the pages that are there."""
-        return sum(page.pool.page_bytes for page in self.pages() if page.handle != NO_PAGE)
 
     @property
     def asleep_bytes(self) -> int:
@@ -147,6 +148,7 @@ class PageTable:
         except BaseException:
             pool.free_physical(handle)
             raise
+        self.physical_bytes += pool.page_bytes
         return Page(addr, handle, pool)
 
     def _undo_touch(self, touched: list[Page], error: BaseException) -> None:
@@ -173,8 +175,10 @@ class PageTable:
             self._split[slot] -= 1
             if not self._split[slot]:
                 del self._split[slot]
-        if page.handle != NO_PAGE and self.page_range.is_alive:
-            page.pool.free_physical(page.handle)
+        if page.handle != NO_PAGE:
+            self.physical_bytes -= page.pool.page_bytes
+            if self.page_range.is_alive:
+                page.pool.free_physical(page.handle)
 
     def touched(self, begin: int, end: int) -> list[Page]:
         """Return the pages under a part of the range that is physical, by address."""
@@ -257,6 +261,7 @@ class PageTable:
         for page in pages:
             handle, page.handle = page.handle, NO_PAGE
             if handle != NO_PAGE:
+                self.physical_bytes -= page.pool.page_bytes
                 page.pool.free_physical(handle, to_device=True)
 
     def resume(self) -> None:
@@ -272,6 +277,7 @@ class PageTable:
             for page in self.pages():
                 if page.handle == NO_PAGE:
                     page.handle = page.pool.malloc_physical(reuse=self._reuse)
+                    self.physical_bytes += page.pool.page_bytes
                     brought.append(page)
                 if page.addr not in self.page_range.mapped:
                     self.page_range.map(page.addr, page.pool.page_bytes, page.handle)
@@ -289,3 +295,4 @@ class PageTable:
             else:
                 page.pool.free_physical(page.handle)
                 page.handle = NO_PAGE
+                self.physical_bytes -= page.pool.page_bytes

@@ -192,6 +192,10 @@ class GrowingMemory(RuleBasedStateMachine):
     def pages_are_those_of_the_blocks(self) -> None:
         live = self.host.live()
         held = sum(allocator.figures.physical_bytes for allocator in self.allocators)
+        for allocator in self.allocators:
+            pages = [] if allocator._table is None else list(allocator._table.pages())
+            there = sum(page.pool.page_bytes for page in pages if page.handle)
+            assert allocator.figures.physical_bytes == there
         waiting = 0
         if self.pools is not None:
             for device in self.devices:
