@@ -91,7 +91,7 @@ class ExpandableActiveMemoryAllocator(ExpandableBlocks):
         Raises
         ------
         OutOfMemoryError, AclError
-            There are not enough pages, or a step is refused. It sleeps as before.
+            There are not enough pages, of 1 GiB where such were there, or a step is refused. It sleeps as before.
         StateError
             Another thread is waking it.
         Exception
