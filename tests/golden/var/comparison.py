@@ -23,7 +23,7 @@ from tests.golden.var.differences import Difference
 from tests.golden.var.fact_words import Facts, careful, model
 from tests.golden.var.ge_pool import ModelManager, ModelPool
 from tests.golden.var.gevar_pool import GevarPool
-from tests.golden.var.messages import aligned, bytes_fit_message
+from tests.golden.var.messages import Numbers, aligned, bytes_fit_message, learn_numbers, renumbered
 from tests.golden.var.operations import Replay, Result, Step
 from tests.golden.var.places import Before, Places
 from tests.golden.var.state_facts import facts_of
@@ -96,9 +96,13 @@ class Comparison:
 
     def __init__(self, recorded: Callable[[int], bytes], blocks: Sequence[Difference]) -> None:
         self._pools = ModelPool(), CarefulPool()
-        self.ge = Replay(self._pools[0], recorded)
-        self.careful = Replay(self._pools[1], recorded)
-        self.gevar = Replay(GevarPool(), recorded)
+        self.numbers: Numbers = {}
+
+        def message(step: int) -> bytes:
+            return renumbered(recorded(step), self.numbers)
+
+        self.ge, self.careful = (Replay(pool, message) for pool in self._pools)
+        self.gevar = Replay(GevarPool(), message)
         self.blocks = blocks
         self.places = Places()
         self.causes = Causes()
@@ -157,6 +161,7 @@ class Comparison:
         if not bytes_fit_message(result):
             raise UnknownForm("bytes_b64 and message of a result are not one message")
         recorded = {key: value for key, value in result.items() if key != "bytes_b64"}
+        learn_numbers(recorded, ge, self.ge.pool.sources, self.numbers)
         expected, ge = aligned(recorded, ge, self.ge.pool.sources)
         _, careful = aligned(recorded, careful, self.careful.pool.sources)
         recorded, gevar = aligned(recorded, gevar, self.gevar.pool.sources)

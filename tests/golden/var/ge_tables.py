@@ -165,7 +165,8 @@ def _read(res: Resource, message: Any) -> None:
         res.addr_types.setdefault(address, mem_type)
     for key, entry in message.var_addr_mgr_map.items():
         desc = tensor_desc_from_proto(entry.desc)
-        res.records.setdefault(key, Record(desc, entry.address, entry.offset, entry.memory_type, None))
+        kind = entry.memory_type % (1 << 32)
+        res.records.setdefault(key, Record(desc, entry.address, entry.offset, kind, None))
     for address, place in message.var_dev_addr_mgr_map.items():
         res.template.setdefault(address, DeviceRecord(tensor_desc_from_proto(place.desc), place.dev_addr))
     for name, desc in message.cur_var_tensor_desc_map.items():

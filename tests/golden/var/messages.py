@@ -41,12 +41,46 @@ def aligned(recorded: Result, found: Result, sources: Sources) -> tuple[Result, 
     names, theirs = dict[str, str](), dict[str, str]()
     known = one.get(RESOURCE, {}).get(RECORDS, {})
     for key, entry in other.get(RESOURCE, {}).get(RECORDS, {}).items():
-        place = sources.place(int(entry.get("address", 0)))
-        if place is not None:
-            names[entry["address"]] = canonical(place)
-            if key in known and "address" in known[key]:
-                theirs[known[key]["address"]] = canonical(place)
+        for field in ADDRESS_FIELDS & entry.keys():
+            place = sources.place(int(entry[field]))
+            if place is not None:
+                names[entry[field]] = canonical(place)
+                if field in known.get(key, {}):
+                    theirs[known[key][field]] = canonical(place)
     return {**recorded, "message": _named(one, theirs)}, {**result, "message": _named(other, names)}
+
+
+Numbers = dict[int, int]
+"""Addresses of pieces of pools, as a file has them in its messages and as GE's model has them."""
+
+
+def learn_numbers(recorded: Result, found: Result, sources: Sources, numbers: Numbers) -> None:
+    """Take up what addresses in memory of pools are called in the message of a file."""
+    one: Any = recorded.get("message") or {}
+    other: Any = found.get("message") or {}
+    known = one.get(RESOURCE, {}).get(RECORDS, {})
+    for key, entry in other.get(RESOURCE, {}).get(RECORDS, {}).items():
+        if key in known and sources.place(int(entry.get("address", 0))) is not None:
+            numbers |= {int(known[key].get(name, 0)): int(entry.get(name, 0)) for name in ADDRESS_FIELDS}
+
+
+def renumbered(data: bytes, numbers: Numbers) -> bytes:
+    """Return a message of a file with the addresses of pools as the model has them."""
+    if not any(one != other for one, other in numbers.items()):
+        return data
+    info = var_manager.VarManagerInfo.FromString(data)
+    res = info.var_resource
+    for record in res.var_addr_mgr_map.values():
+        if record.address in numbers:
+            record.address, record.offset = numbers[record.address], numbers.get(record.offset, record.offset)
+    for addr in numbers.keys() & set(res.var_offset_map):
+        kind = res.var_offset_map.pop(addr)
+        res.var_offset_map[numbers[addr]] = kind
+    for addr in numbers.keys() & set(res.var_dev_addr_mgr_map):
+        res.var_dev_addr_mgr_map[numbers[addr]].CopyFrom(res.var_dev_addr_mgr_map[addr])
+        res.var_dev_addr_mgr_map[numbers[addr]].address = numbers[addr]
+        del res.var_dev_addr_mgr_map[addr]
+    return info.SerializeToString(deterministic=True)
 
 
 def with_addresses(message: Any, renamed: Callable[[int], int]) -> Any:

@@ -20,6 +20,8 @@ SPACES: Mapping[str, int] = {
 }
 """First address of each source."""
 SPACE_BYTES = 1 << 56
+LARGEST_BYTES = 1 << 44
+"""Addresses that a larger piece gets, so that absurd sizes do not use up a space."""
 GAP_BYTES = 1 << 12
 """Addresses left free behind every allocation, so that one that runs over lands nowhere."""
 
@@ -39,7 +41,8 @@ class Source:
     def take(self, size_bytes: int) -> int:
         start = SPACES[self.space]
         if self.starts:
-            start = self.starts[-1] + -(-self.sizes[-1] // GAP_BYTES) * GAP_BYTES + GAP_BYTES
+            taken = min(max(self.sizes[-1], 0), LARGEST_BYTES)
+            start = self.starts[-1] + -(-taken // GAP_BYTES) * GAP_BYTES + GAP_BYTES
         self.starts.append(start)
         self.sizes.append(size_bytes)
         return start
