@@ -19,6 +19,7 @@ from acl_shim.table import (
     function_names,
     has_function,
     new_cell,
+    new_figures,
     new_live,
     new_text,
     open_table,
@@ -258,6 +259,11 @@ class TestMissingFunction:
         with pytest.raises(StateError, match="has no aclGetRecentErrMsg"):
             face.aclGetRecentErrMsg()
 
+    @pytest.mark.parametrize("name", ["query_stream", "query_event", "record_event"])
+    def test_calls_in_a_context_say_the_same(self, table: Any, name: str) -> None:
+        with pytest.raises(StateError, match=r"x has no aclrt\w+(Query|Event)\w*: ask supports"):
+            getattr(bind(table, "x"), name)(1, 2, 3)
+
     @pytest.mark.parametrize("name", NAMES)
     def test_c_answers_a_code_of_its_own_and_never_calls_null(self, name: str) -> None:
         bare = open_table("libm.so.6")
@@ -298,6 +304,11 @@ class TestFace:
     def test_a_number_that_is_no_address_is_refused_before_the_call(self, table: Any, addr: int) -> None:
         with pytest.raises(OverflowError):
             bind(table, "x").aclrtFree(addr)
+
+    def test_figures_of_memory_come_in_one_crossing(self, table: Any) -> None:
+        figures = new_figures()
+        assert bind(table, "x").mem_info(1, 1, figures) == 0
+        assert list(figures) == [1, 2]
 
     def test_a_text_comes_back_as_text(self, table: Any) -> None:
         assert bind(table, "x").aclrtGetSocName() == "Ascend-made-here"
