@@ -181,7 +181,7 @@ def test_a_look_up_depends_on_its_own_variable_only(monkeypatch: pytest.MonkeyPa
     other = tensor(40, "NHWC")
     steps = [*GROWN, assign("u", other), found("u", other, 3584)]
     assert judged(steps, differences())[-1].verdict is Verdict.EQUAL
-    for rules in ("tests.golden.var.careful_tables.CarefulManager", "tests.golden.var.gevar_pool.GevarManager"):
+    for rules in ("tests.golden.var.careful_tables.CarefulManager", "tests.golden.var.gevar_manager.GevarManager"):
         monkeypatch.setattr(f"{rules}.get_var_addr", lambda *_: (5, 2))
     finding = judged(steps, differences())[-1]
     assert finding.verdict is Verdict.WRONG

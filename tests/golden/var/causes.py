@@ -8,7 +8,7 @@ from tests.golden.var.differences import Difference
 from tests.golden.var.ge_memory import holder
 from tests.golden.var.ge_pool import ModelManager
 from tests.golden.var.ge_state import Resource
-from tests.golden.var.operations import Step
+from tests.golden.var.steps import Step
 from tests.golden.var.traces import NUMBERS, READ_BY, Item
 
 Owner = ModelManager | str

@@ -24,9 +24,10 @@ from tests.golden.var.fact_words import Facts, careful, model
 from tests.golden.var.ge_pool import ModelManager, ModelPool
 from tests.golden.var.gevar_pool import GevarPool
 from tests.golden.var.messages import Numbers, aligned, bytes_fit_message, learn_numbers, renumbered
-from tests.golden.var.operations import Replay, Result, Step
+from tests.golden.var.operations import Replay
 from tests.golden.var.places import Before, Places
 from tests.golden.var.state_facts import facts_of
+from tests.golden.var.steps import Result, Step
 from tests.golden.var.traces import NUMBERS, Item, diverging, sources_differ
 from tests.golden.var.values import Tree, UnknownForm, canonical, same_json
 

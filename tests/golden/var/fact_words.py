@@ -10,7 +10,7 @@ from tests.golden.facts import Json
 from tests.golden.var.careful_tables import CarefulManager
 from tests.golden.var.ge_pool import ModelManager
 from tests.golden.var.ge_state import Resource
-from tests.golden.var.operations import Step
+from tests.golden.var.steps import Step
 
 Fact = bool | int | str | Mapping[str, Json]
 Facts = Mapping[str, Fact]

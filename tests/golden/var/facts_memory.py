@@ -11,7 +11,7 @@ from tests.golden.var.fact_words import Asked, Facts, careful
 from tests.golden.var.ge_memory import HUGE_PAGE_OPTION, holder
 from tests.golden.var.ge_pool import ModelManager, ModelPool
 from tests.golden.var.ge_state import HBM, RDMA
-from tests.golden.var.operations import Step
+from tests.golden.var.steps import Step
 
 
 def resolve_facts(asked: Asked) -> Facts:

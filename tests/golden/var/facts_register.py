@@ -7,7 +7,7 @@ from tests.golden.var.fact_words import Asked, Fact, Facts
 from tests.golden.var.ge_pool import ModelManager
 from tests.golden.var.ge_state import HBM, GeError, Resource
 from tests.golden.var.ge_variables import place_holder_addr
-from tests.golden.var.operations import Step
+from tests.golden.var.steps import Step
 from tests.golden.var.traces import split_key
 from tests.golden.var.values import Op
 

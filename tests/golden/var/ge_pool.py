@@ -14,7 +14,7 @@ DYNAMIC_VALUES = frozenset("34")
 
 
 class ModelManager(GeManager):
-    """A manager of the model, in the words of `operations.Manager`."""
+    """A manager of the model, in the words of `faces.Manager`."""
 
     def is_initialised(self) -> bool:
         return self.resource is not None

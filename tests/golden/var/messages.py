@@ -10,8 +10,8 @@ from typing import Any
 
 from gevar.proto import var_manager
 from tests.golden.var.ge_state import HBM
-from tests.golden.var.operations import Result
 from tests.golden.var.sources import Sources
+from tests.golden.var.steps import Result
 from tests.golden.var.values import Tree, canonical, message_json, same_json
 
 RESOURCE = "var_resource"

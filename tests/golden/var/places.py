@@ -14,8 +14,8 @@ from tests.golden.var.ge_memory import holder
 from tests.golden.var.ge_pool import ModelManager
 from tests.golden.var.ge_state import GUARD_BYTES, DeviceRecord, align
 from tests.golden.var.messages import with_addresses
-from tests.golden.var.operations import Result
 from tests.golden.var.sources import SPACES
+from tests.golden.var.steps import Result
 from tests.golden.var.values import UINT64, Tree
 
 Blocks = Mapping[int, DeviceRecord]

@@ -13,7 +13,8 @@ from tests.golden.var.facts_names import graphs_facts, look_facts, ready_facts, 
 from tests.golden.var.facts_register import register_facts
 from tests.golden.var.ge_pool import ModelPool
 from tests.golden.var.ge_state import GeError
-from tests.golden.var.operations import Replay, Step, message_of
+from tests.golden.var.operations import Replay, message_of
+from tests.golden.var.steps import Step
 
 SAMPLE: Mapping[str, Any] = {
     "tensor": {"dtype": "DT_INT8", "format": "ND", "shape": [1], "size": 1},
