@@ -18,9 +18,12 @@ from tests.helpers.runtime import controls, host_runtime
 
 MIB, GIB = 1 << 20, 1 << 30
 PAGE = 2 * MIB
-PAGES_2M, PAGES_1G = 6, 1
+PAGES_2M = 6
+COPIED_BYTES = 64 * MIB
+"""Most that is copied to host memory for a sleep."""
 SIZES = st.one_of(
-    st.sampled_from([1, 512, 1536, PAGE - 1536, PAGE, PAGE + 1, 3 * PAGE, 5 * PAGE]), st.integers(1, 3 * PAGE)
+    st.sampled_from([1, 512, 1536, PAGE - 1536, PAGE, PAGE + 1, 3 * PAGE, 5 * PAGE, GIB - PAGE, GIB]),
+    st.integers(1, 3 * PAGE),
 )
 DEVICES = st.integers(0, 1)
 CALLS = st.sampled_from(
@@ -39,10 +42,10 @@ CALLS = st.sampled_from(
 class GrowingMemory(RuleBasedStateMachine):
     """The model keeps the size and the pattern of every block of each device."""
 
-    @initialize(modes=st.tuples(*[st.sampled_from(HugePageMode)] * 2), shared=st.booleans())
-    def start(self, modes: tuple[HugePageMode, HugePageMode], shared: bool) -> None:
+    @initialize(modes=st.tuples(*[st.sampled_from(HugePageMode)] * 2), shared=st.booleans(), pages_1g=st.integers(0, 2))
+    def start(self, modes: tuple[HugePageMode, HugePageMode], shared: bool, pages_1g: int) -> None:
         self.host = controls()
-        self.host.configure(devices=2, pages_2m=PAGES_2M, pages_1g=PAGES_1G)
+        self.host.configure(devices=2, pages_2m=PAGES_2M, pages_1g=pages_1g)
         self.pools = SharedPagePools() if shared else None
         self.devices = [host_runtime().device(number) for number in range(2)]
         self.allocators = [
@@ -50,7 +53,7 @@ class GrowingMemory(RuleBasedStateMachine):
                 device,
                 PAGE if mode is HugePageMode.NONE else GIB,
                 mode=mode,
-                max_bytes=8 * PAGE,
+                max_bytes=8 * PAGE if mode is HugePageMode.NONE else 2 * GIB + PAGE,
                 shared_pools=self.pools,
                 is_checked=True,
             )
@@ -82,13 +85,21 @@ class GrowingMemory(RuleBasedStateMachine):
             self.write(device, addr, size, byte)
             self.blocks[device][addr] = size, byte
 
-    @rule(device=DEVICES, choice=st.integers(0, 1 << 30))
-    def free(self, device: int, choice: int) -> None:
-        known = list(self.blocks[device])
-        if known and self.asleep[device] is None:
-            addr = known[choice % len(known)]
-            self.allocators[device].free(addr)
-            del self.blocks[device][addr]
+    @rule(device=DEVICES, sizes=st.lists(SIZES, min_size=2, max_size=6))
+    def fill(self, device: int, sizes: list[int]) -> None:
+        """Take several blocks, of memory that is awake if it can be."""
+        self.wake(device)
+        for size in sizes:
+            self.allocate(device, size)
+
+    @rule(device=DEVICES, choices=st.lists(st.integers(0, 1 << 30), min_size=1, max_size=4))
+    def free(self, device: int, choices: list[int]) -> None:
+        for choice in choices:
+            known = list(self.blocks[device])
+            if known and self.asleep[device] is None:
+                addr = known[choice % len(known)]
+                self.allocators[device].free(addr)
+                del self.blocks[device][addr]
 
     @rule(device=DEVICES)
     def free_memory(self, device: int) -> None:
@@ -99,9 +110,15 @@ class GrowingMemory(RuleBasedStateMachine):
     @rule(device=DEVICES, keep=st.sampled_from(["host", "reload", "discard"]))
     def sleep(self, device: int, keep: str) -> None:
         if self.asleep[device] is None:
+            keep = self.kept(device, keep)
             self.allocators[device].sleep(keep, self.reloader(device) if keep == "reload" else None)
             self.asleep[device] = keep
             assert self.allocators[device].figures.physical_bytes == 0
+
+    def kept(self, device: int, keep: str) -> str:
+        """Return the way to keep bytes, but do not copy a lot."""
+        much = sum(size for size, _ in self.blocks[device].values()) > COPIED_BYTES
+        return "reload" if keep == "host" and much else keep
 
     def reloader(self, device: int) -> Callable[[DevAddr, int, str], None]:
         def reload(addr: DevAddr, size: int, tag: str) -> None:
@@ -132,6 +149,7 @@ class GrowingMemory(RuleBasedStateMachine):
             if self.asleep[device] is not None:
                 self.wake(device)
             elif operation == 0:
+                keep = self.kept(device, keep)
                 allocator.sleep(keep, self.reloader(device) if keep == "reload" else None)
                 self.asleep[device] = keep
             elif operation == 1 and self.blocks[device]:
