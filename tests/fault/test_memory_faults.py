@@ -2,12 +2,14 @@
 
 import dataclasses
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 from acl_shim import Device
 from acl_shim.api_types import MemHandle
 from acl_shim.host import HostControls
+from gevar import Session, load_model
 from gevar.errors import AclError, OutOfMemoryError, StateError
 from gevar.memory import (
     CachingAllocator,
@@ -21,6 +23,7 @@ from gevar.memory import (
     SharedPagePools,
 )
 from gevar.types import DevAddr, DeviceId, MemType
+from tests.helpers.models import small_model
 from tests.helpers.runtime import fail_until_passes, host_runtime
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -398,3 +401,29 @@ def test_a_cache_that_cannot_give_back_keeps_what_it_has(host: HostControls) -> 
         assert cache.cached_bytes == cache.segment_bytes == before
         assert cache.free_cached_blocks() == before
         assert manager.counts.live_blocks == 0
+
+
+@pytest.mark.parametrize("options", [{"ge.exec.staticMemoryPolicy": "2"}, {"ge.variableUse1gHugePage": "1"}])
+@pytest.mark.parametrize("function", CALLS[1:-2])
+def test_a_session_whose_variables_grow(
+    host: HostControls, device: Device, tmp_path: Path, function: str, options: dict[str, str]
+) -> None:
+    """A load fails or succeeds as a whole, and whatever the end of a session could not free goes with it."""
+    path = tmp_path / "small.om"
+    values = small_model(path)
+
+    def operation() -> None:
+        with Session(host_runtime(), options=options) as session, load_model(path, session=session) as loaded:
+            assert (loaded.read("scale") == values["scale"]).all()
+
+    failed = fail_until_passes(host, function, operation)
+    huge_only = "ge.variableUse1gHugePage" in options
+    expected = {
+        "aclrtReserveMemAddress": huge_only,  # else variables get plain memory
+        "aclrtMallocPhysical": huge_only,
+        "aclrtMapMem": huge_only,
+        "aclrtUnmapMem": True,
+        "aclrtReleaseMemAddress": True,
+        "aclrtFreePhysical": False,  # the page waits, and goes back at once
+    }
+    assert failed == expected[function]
