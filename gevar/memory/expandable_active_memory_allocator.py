@@ -91,7 +91,7 @@ class ExpandableActiveMemoryAllocator(ExpandableBlocks):
         Raises
         ------
         OutOfMemoryError, AclError
-            There are not enough pages, of 1 GiB where such were there, or a step is refused. It sleeps as before.
+            There are not enough pages, or a step is refused. It sleeps as before.
         StateError
             Another thread is waking it.
         Exception
@@ -106,18 +106,21 @@ class ExpandableActiveMemoryAllocator(ExpandableBlocks):
             if table is None:
                 self._sleep = None
                 return
+            blocks, base = self.blocks(), table.page_range.addr
             try:
-                table.resume()
+                table.resume((addr - base, size) for addr, size, _ in blocks)
             except AclError as error:
-                raise explained(error, self, table.asleep_bytes) from error
+                raise explained(error, self, self._counter.current_bytes) from error
             sleep.is_waking = True
-            blocks = self.blocks()
         try:
             sleep.restore(self._device, blocks)
-        except BaseException:
+        except BaseException as error:
             with self._lock:
                 sleep.is_waking = False
-                table.suspend()
+                try:
+                    table.suspend()
+                except AclError as second:
+                    error.add_note(f"its pages stay, the next try uses them: {second}")
             raise
         with self._lock:
             self._sleep = None

@@ -8,7 +8,6 @@ Source: GE source, runtime/v1/graph/manager, ExpandableActiveMemoryAllocatorImp.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from acl_shim.api_types import MemHandle
 from gevar.align import HUGE_PAGE_BYTES
@@ -17,9 +16,6 @@ from gevar.memory.huge_page_policy import PageSource
 from gevar.memory.page_range import PageRange
 from gevar.memory.page_records import PageRecords
 from gevar.memory.physical_page_pool import PhysicalPagePool
-
-NO_PAGE: Final = MemHandle(0)
-"""Handle of a page that was given back while the memory sleeps."""
 
 
 class Page:
@@ -30,7 +26,7 @@ class Page:
     addr : int
         Its address.
     handle : MemHandle
-        The physical page; `NO_PAGE` while there is none.
+        The physical page.
     pool : PhysicalPagePool
         Where it came from.
     refs : int
@@ -83,11 +79,6 @@ class PageTable:
         """Yield every page."""
         yield from self._pages.values()
         yield from self._small.values()
-
-    @property
-    def asleep_bytes(self) -> int:
-        """Bytes of the pages that are missing."""
-        return sum(page.pool.page_bytes for page in self.pages() if page.handle == NO_PAGE)
 
     def touch(self, begin: int, end: int) -> None:
         """Make a part of the range physical, for one more block.
@@ -163,7 +154,7 @@ class PageTable:
                 else:
                     self._forget(page)
 
-    def _forget(self, page: Page) -> None:
+    def _forget(self, page: Page, *, to_device: bool = False) -> None:
         """Drop a page that is unmapped, and give its memory to the pool."""
         offset = page.addr - self.page_range.addr
         if page.pool is self.source.pool:
@@ -175,10 +166,9 @@ class PageTable:
             self._split[slot] -= 1
             if not self._split[slot]:
                 del self._split[slot]
-        if page.handle != NO_PAGE:
-            self.physical_bytes -= page.pool.page_bytes
-            if self.page_range.is_alive:
-                page.pool.free_physical(page.handle)
+        self.physical_bytes -= page.pool.page_bytes
+        if self.page_range.is_alive:
+            page.pool.free_physical(page.handle, to_device=to_device)
 
     def touched(self, begin: int, end: int) -> list[Page]:
         """Return the pages under a part of the range that is physical, by address."""
@@ -243,13 +233,13 @@ class PageTable:
         try:
             self.page_range.close()
         except BaseException as error:
-            self.remap((page for page in pages if page.handle != NO_PAGE), error)
+            self.remap(pages, error)
             raise
         for page in pages:
             self._forget(page)
 
     def suspend(self) -> None:
-        """Unmap every page and give it back to the device; addresses and counts stay.
+        """Unmap every page and give it back to the device; the range stays.
 
         Raises
         ------
@@ -259,40 +249,37 @@ class PageTable:
         pages = list(self.pages())
         self._unmap(pages)
         for page in pages:
-            handle, page.handle = page.handle, NO_PAGE
-            if handle != NO_PAGE:
-                self.physical_bytes -= page.pool.page_bytes
-                page.pool.free_physical(handle, to_device=True)
+            self._forget(page, to_device=True)
+        self._forget_records()
 
-    def resume(self) -> None:
-        """Put a page behind every address that has none; its content is not defined.
+    def resume(self, blocks: Iterable[tuple[int, int]]) -> None:
+        """Make the places of blocks physical again, after `suspend`; which pages serve is decided anew.
+
+        Parameters
+        ----------
+        blocks
+            First offset and size in bytes of each.
 
         Raises
         ------
         AclError, OutOfMemoryError
-            A page cannot be had or mapped. Pages that this call brought are given back.
+            A page cannot be had or mapped. There is no page, as before.
         """
-        brought: list[Page] = []
+        for page in list(self.pages()):  # left by a failure whose undoing failed too
+            page.refs = 0
+            if page.addr not in self.page_range.mapped:
+                self._forget(page)
         try:
-            for page in self.pages():
-                if page.handle == NO_PAGE:
-                    page.handle = page.pool.malloc_physical(reuse=self._reuse)
-                    self.physical_bytes += page.pool.page_bytes
-                    brought.append(page)
-                if page.addr not in self.page_range.mapped:
-                    self.page_range.map(page.addr, page.pool.page_bytes, page.handle)
+            for begin, size_bytes in blocks:
+                self.touch(begin, begin + size_bytes)
         except BaseException as error:
-            self._undo_resume(brought, error)
+            pages = list(self.pages())
+            for page in pages:
+                page.refs = 1
+            self._undo_touch(pages, error)
+            self._forget_records()
             raise
 
-    def _undo_resume(self, brought: list[Page], error: BaseException) -> None:
-        for page in reversed(brought):
-            try:
-                if page.addr in self.page_range.mapped:
-                    self.page_range.unmap(page.addr)
-            except AclError as second:
-                error.add_note(f"the page at {page.addr:#x} stays, the next try uses it: {second}")
-            else:
-                page.pool.free_physical(page.handle)
-                page.handle = NO_PAGE
-                self.physical_bytes -= page.pool.page_bytes
+    def _forget_records(self) -> None:
+        if self._records is not None:
+            self._records = PageRecords()

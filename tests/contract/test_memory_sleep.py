@@ -1,6 +1,7 @@
 """Memory that sleeps: pages go back, addresses stay, bytes come back the way that was chosen."""
 
 import threading
+from functools import partial
 
 import pytest
 
@@ -213,6 +214,33 @@ def test_shared_pages_go_to_the_device_as_well(device: Device, host: HostControl
     allocator.wake()
     assert live_now(host).handles == 2
     allocator.close()
+
+
+def test_pages_of_2_mib_stand_in_for_one_of_1_gib_that_is_gone(host: HostControls) -> None:
+    host.configure(pages_1g=1)
+    device = host_runtime().device(0)
+    make = partial(ExpandableActiveMemoryAllocator, device, GIB, max_bytes=GIB, is_checked=True)
+    with make(mode=HugePageMode.FIRST) as allocator, make(mode=HugePageMode.ONLY) as other:
+        first, second = allocator.allocate(3 * MIB), allocator.allocate(100)
+        device.memcpy_in(second, 100, bytes(range(100)))
+        allocator.sleep()
+        addr = other.allocate(512)
+        allocator.wake()
+        taken = live_now(host).devices[0]
+        assert (taken.pages_1g_used, taken.pages_2m_used) == (1, 2)
+        back = bytearray(100)
+        device.memcpy_out(back, second)
+        assert back == bytes(range(100))
+        other.sleep()
+        allocator.sleep()
+        allocator.wake()  # the page of 1 GiB is free again
+        assert live_now(host).devices[0].pages_1g_used == 1
+        with pytest.raises(OutOfMemoryError, match="1 GiB pages"):
+            other.wake()
+        allocator.free(first)
+        allocator.free(second)
+        other.wake()
+        other.free(addr)
 
 
 def test_pages_of_1_gib_and_their_stand_ins_come_back_as_they_were(host: HostControls) -> None:
