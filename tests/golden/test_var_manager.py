@@ -30,7 +30,9 @@ from tests.golden.var.hand_made import (
     step,
     tensor,
 )
+from tests.golden.var.sources import SPACES
 from tests.golden.var.values import UnknownForm
+from tests.golden.var.writing import Seeded, Writer
 from tests.helpers.shared import shared_path
 
 
@@ -303,3 +305,30 @@ def test_a_rule_that_gevar_breaks_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("gevar.var.VarManager.get_var_malloc_size", lambda *_: 5)
     assert judged(WORKED)[-1].verdict is Verdict.WRONG
     assert judged(EDGES["edge 44.3"])[-1].verdict is Verdict.WRONG
+
+
+def test_memory_of_pools_has_other_addresses_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages hold the addresses of whoever recorded them, also where another session reads them."""
+    desc = tensor(40)
+    reader: Made = {"session": 9}
+    steps = begun(
+        assign("h", desc, memory_type=129),
+        assign("v", SMALL),
+        assign("r", desc, memory_type=3),
+        step("VarManagerToSerial"),
+        step("VarManagerToDeserial", from_step=6, **reader),
+        step("VarManagerToSerial", **reader),
+        *(step("GetVarAddr", var=name, tensor=desc, **reader) for name in ("h", "r")),
+        step("GetVarAddr", var="v", tensor=SMALL, **reader),
+        step("VarManagerToSerial"),
+    )
+    with monkeypatch.context() as patch:
+        for number, space in enumerate(SPACES, 32):
+            patch.setitem(SPACES, space, number << 56)
+        writer = Writer(Seeded(0))
+        for one in steps:
+            writer.do(one["op"], **one["args"])
+    report = checked(writer.steps)
+    assert report.passed, report.differences
+    assert report.steps == {Verdict.EQUAL.value: 10, Verdict.FOLLOWS.value: 3}
+    assert report.accepted == {"follows from edge 24.4": 3}

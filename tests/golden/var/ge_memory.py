@@ -17,7 +17,7 @@ from tests.golden.var.ge_state import (
     align,
 )
 from tests.golden.var.ge_variables import GeVariables
-from tests.golden.var.values import Op
+from tests.golden.var.values import UINT64, Op
 
 HUGE_PAGE_OPTION = "ge.variableUse1gHugePage"
 
@@ -37,7 +37,7 @@ class GeMemory(GeVariables):
         if self.external is not None and mem_type == HBM:
             start, size_bytes = self.external
             off = addr - self.sizes.var_mem_logic_base
-            fits = size_bytes >= self.get_var_mem_size(HBM) and 0 <= off < size_bytes
+            fits = size_bytes >= self.get_var_mem_size(HBM) % UINT64 and 0 <= off < size_bytes
             return start + off if fits else None
         return None if self.resource is None else self.resolve(self.resource, addr, mem_type, device)
 

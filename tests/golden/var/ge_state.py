@@ -122,6 +122,12 @@ class Surroundings:
     logic_base_of: Callable[[int], int] = lambda session_id: 0
 
 
+def signed(number: int) -> int:
+    """The signed number of 64 bits that has the bits of an unsigned one."""
+    number %= UINT64
+    return number - UINT64 if number >= UINT64 // 2 else number
+
+
 def align(size_bytes: int) -> int:
     """Round up to 512, as C++ does with a signed number."""
     quotient = size_bytes + ALIGN_BYTES - 1
@@ -183,10 +189,10 @@ class GeState:
 
     def get_var_mem_size(self, mem_type: int) -> int:
         space = self.spaces.get(mem_type, Space())
-        return space.var_mem_size - (space.place_holder_size if mem_type == HBM else 0)
+        return signed(space.var_mem_size - (space.place_holder_size if mem_type == HBM else 0))
 
     def get_place_holder_mem_size(self, mem_type: int) -> int:
-        return self.spaces.get(mem_type, Space()).place_holder_size if mem_type == HBM else 0
+        return signed(self.spaces.get(mem_type, Space()).place_holder_size) if mem_type == HBM else 0
 
     def keep_expandable(self, expandable: Expandable | None) -> None:
         if self.expandable is None and expandable is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.golden.facts import Json
 
-SPACES: Mapping[str, int] = {
+SPACES: dict[str, int] = {
     "device": 1 << 56,
     "expandable": 2 << 56,
     "host_pool": 3 << 56,
