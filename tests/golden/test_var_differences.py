@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden.var.comparison import Comparison, Judgement, Verdict
+from tests.golden.var.comparison import Verdict
 from tests.golden.var.differences import PAGE, Difference, MalformedPage, differences, sections
 from tests.golden.var.edge_cases import SMALL
 from tests.golden.var.fact_words import MEANING
 from tests.golden.var.hand_made import FAILS, Made, assign, begun, found, step, tensor
 from tests.golden.var.traces import TRACES
+from tests.golden.var.verdicts import judged
 from tests.helpers.shared import REPOSITORY
 
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -29,11 +30,6 @@ def blocks_of(tmp_path: Path, text: str, edge: int = 4) -> tuple[Difference, ...
     page = tmp_path / f"page {len(list(tmp_path.iterdir()))}.md"  # pages are read once
     page.write_text(f"# Page\n\n## Edge {edge}: made up\n\n```toml\n{text}\n```\n", encoding="utf-8")
     return differences(page)
-
-
-def judged(steps: Sequence[Made], blocks: Sequence[Difference]) -> list[Judgement]:
-    comparison = Comparison(lambda index: b"", blocks)
-    return [comparison.judge(one["op"], one["args"], one["result"]) for one in steps]
 
 
 def test_sections_are_in_order_and_whole() -> None:
