@@ -1,6 +1,8 @@
 """Pages of 1 GiB for memory that grows: only those, those first, none; real ones where the machine has them."""
 
+import fcntl
 import logging
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -219,8 +221,16 @@ def test_the_mode_is_fixed_when_the_memory_is_made(host: HostControls, monkeypat
 
 
 @pytest.fixture
-def giant_pages() -> Iterator[str]:
-    """Reserve a real page of 1 GiB where root can, and give them back; else say that they are emulated."""
+def alone() -> Iterator[None]:
+    """Keep other test runs on this machine from counting its huge pages at the same time."""
+    with (Path(tempfile.gettempdir()) / "gevar-huge-pages.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture
+def giant_pages(alone: None) -> Iterator[str]:
+    """Reserve a real page of 1 GiB where root can, and give it back; else say that they are emulated."""
     try:
         before = int(NR_HUGEPAGES.read_text())
         NR_HUGEPAGES.write_text(f"{before + 1}\n")
