@@ -137,6 +137,15 @@ def test_a_freed_place_serves_the_next_block_that_fits(allocator: ExpandableActi
     assert allocator.figures.used_bytes == 5120
 
 
+def test_the_smallest_rest_of_a_place_is_kept(allocator: ExpandableActiveMemoryAllocator) -> None:
+    first = allocator.allocate(1024)
+    allocator.allocate(512)
+    allocator.free(first)
+    assert allocator.allocate(1023) == first
+    assert allocator.figures.hole_bytes == 1
+    assert allocator.allocate(1) == first + 1023
+
+
 def test_a_block_is_freed_once_and_by_its_first_address(allocator: ExpandableActiveMemoryAllocator) -> None:
     addr = allocator.allocate(4096)
     for wrong in (addr + 512, addr - 1, 0, addr + GIB):

@@ -153,6 +153,19 @@ def test_refusals_in_a_row_end_the_tries_until_the_memory_is_freed(host: HostCon
     allocator.close()
 
 
+def test_a_page_that_is_given_back_begins_the_tries_anew(host: HostControls) -> None:
+    host.configure(pages_1g=1, pages_2m=8)
+    with _make(HugePageMode.FIRST) as allocator:
+        first = allocator.allocate(GIB)
+        for _ in range(RETRY_BUDGET + 1):
+            allocator.free(allocator.allocate(512))
+        decisions = allocator.figures.decisions
+        assert (decisions.pages, decisions.refused, decisions.skipped) == (1, RETRY_BUDGET, 1)
+        allocator.free(first)
+        assert allocator.allocate(512) == first
+        assert (allocator.figures.decisions.pages, allocator.figures.decisions.skipped) == (2, 1)
+
+
 def test_when_both_kinds_are_short_nothing_is_left(host: HostControls) -> None:
     host.configure(pages_1g=1, pages_2m=4)
     with _make(HugePageMode.FIRST) as allocator:
