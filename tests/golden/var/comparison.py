@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Any
 
 from tests.golden.var.careful_tables import CarefulManager, CarefulPool
-from tests.golden.var.causes import Causes, Owner, Traces, atoms_of
+from tests.golden.var.causes import LOOK_UPS, Causes, Owner, Traces, atoms_of
 from tests.golden.var.differences import Difference
 from tests.golden.var.fact_words import Facts, careful, model
 from tests.golden.var.ge_pool import ModelManager, ModelPool
@@ -138,7 +138,7 @@ class Comparison:
         answers.moved = self.places.result(ge, gevar, answers.recorded)
         matched = [block for block in self.blocks if block.matches(op, facts, answers.recorded)]
         before = self.causes.traces
-        unstated = self.causes.go_on(self._traces(), matched, inherited)
+        unstated = self.causes.go_on(before if op in LOOK_UPS else self._traces(), matched, inherited)
         problems = list(_broken(matched, answers, facts, [*before.values(), *self.causes.traces.values()]))
         if unstated and not read and answers.knows_ge and answers.knows_gevar:
             problems.append(f"no longer GE's, and no block of the page says so: {', '.join(unstated)}")

@@ -4,6 +4,7 @@ import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from gevar.proto import ge_ir
@@ -165,10 +166,16 @@ def address_json(addr: int, logic_base: int, place: Mapping[str, Json] | None = 
 
 
 def message_json(message: Any) -> dict[str, Json]:
-    """Return a message in the JSON mapping that the files use."""
+    """Return a message in the JSON mapping that the files use; nobody changes what is returned."""
+    return _json_of(type(message), message.SerializeToString(deterministic=True))  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=8)
+def _json_of(kind: Any, data: bytes) -> dict[str, Json]:
+    """The mapping of a message in wire form: most messages are those of all models and of the file."""
     from google.protobuf import json_format
 
-    found: dict[str, Json] = json_format.MessageToDict(message, preserving_proto_field_name=True)
+    found: dict[str, Json] = json_format.MessageToDict(kind.FromString(data), preserving_proto_field_name=True)
     return found
 
 
