@@ -9,6 +9,7 @@ from acl_shim.lease import Lease
 from acl_shim.sharing import ShareCalls
 from acl_shim.structs import new_uuid, struct_bytes
 from acl_shim.table import new_cell
+from acl_shim.timeouts import timeout_ms
 
 
 class Device(ShareCalls, CopyCalls):
@@ -135,3 +136,30 @@ class Device(ShareCalls, CopyCalls):
         code = self._runtime.api.aclrtDeviceGetStreamPriorityRange(least, greatest)
         self._runtime.check(code, "aclrtDeviceGetStreamPriorityRange", {"device_id": self._id})
         return least[0], greatest[0]
+
+    def abort_tasks(self, timeout_s: float | None = None) -> None:
+        """Drop the tasks of all streams of the device, of every context; the streams can be used then.
+
+        Who waits for one of the tasks meanwhile gets 107022.
+
+        Parameters
+        ----------
+        timeout_s
+            Seconds to wait for tasks under way at most, above 0; None to wait for ever.
+
+        Raises
+        ------
+        ValueError
+            `timeout_s` is out of range.
+        AclError
+            The runtime refuses; 507046 where the time is over, the tasks are dropped all the same.
+        StateError
+            The library lacks the function.
+        """
+        milliseconds = 0 if timeout_s is None else timeout_ms(timeout_s)
+        lease = self._enter()
+        before = [(queued, queued.mark(), queued.planned()) for queued in tuple(lease.queues)]
+        code = self._runtime.api.aclrtDeviceTaskAbort(self._id, milliseconds)
+        self._runtime.check(code, "aclrtDeviceTaskAbort", {"device_id": self._id, "timeout_ms": milliseconds})
+        for queued, mark, keys in before:
+            queued.dropped(mark, keys)

@@ -87,13 +87,21 @@ class Queued:
         except BaseException as error:  # the thread belongs to the runtime: nothing may leave it
             self._errors.append(error)
 
+    def planned(self) -> tuple[int, ...]:
+        """Return the keys of the functions that were not called yet."""
+        return tuple(self._keys)
+
+    def dropped(self, mark: int, keys: tuple[int, ...]) -> None:
+        """Forget what was kept up to a mark, and functions: the stream has dropped their tasks."""
+        self.passed(mark)
+        for key in keys:
+            self.cancel(key)
+
     def end(self) -> None:
         """Forget everything: the stream is gone."""
         if os.getpid() != self._process_id:  # the lock may be held by a thread that does not exist in this fork
             return
-        self.passed(self._number)
-        for key in tuple(self._keys):
-            self.cancel(key)
+        self.dropped(self._number, self.planned())
 
     def log_errors(self) -> None:
         """Log what functions raised and nobody waited for."""

@@ -118,6 +118,37 @@ class Stream(StreamOwner, StreamTasks):
         code = runtime.api.aclrtSetStreamFailureMode(handle, mode)
         self._check(code, "aclrtSetStreamFailureMode", {"stream": handle, "mode": mode})
 
+    def abort(self) -> None:
+        """Drop the tasks that have not begun, and what failed; the stream is empty then and can be used.
+
+        Who waits for one of the tasks meanwhile gets 107023.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses.
+        StateError
+            The stream is closed, or the library lacks the function.
+        """
+        runtime, handle, queued = self.enter_stream()
+        mark, keys = queued.mark(), queued.planned()
+        code = runtime.api.aclrtStreamAbort(handle)
+        self._check(code, "aclrtStreamAbort", {"stream": handle})
+        queued.dropped(mark, keys)
+
+    def stop(self) -> None:
+        """End the task the stream is at; a wait is over at once, and the next task runs.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses.
+        StateError
+            The stream is closed, or the library lacks the function.
+        """
+        runtime, handle, _ = self.enter_stream()
+        self._check(runtime.api.aclrtStreamStop(handle), "aclrtStreamStop", {"stream": handle})
+
     def _home(self) -> "StreamScope":
         return self._scope
 

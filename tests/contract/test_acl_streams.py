@@ -553,3 +553,61 @@ def test_streams_of_two_devices(device: Device) -> None:
         first.synchronize()
         second.synchronize()
         assert (here.read(1), there.read(1)) == (b"\x01", b"\x02")
+
+
+class TestStops:
+    def test_an_abort_drops_tasks_and_what_they_use(self, host: HostControls) -> None:
+        device, called = host_runtime().device(0), []
+        with (
+            device.create_stream() as stream,
+            device.malloc(KIB) as block,
+            device.malloc_host(KIB) as pinned,
+        ):
+            device.memset(block.addr, KIB, 1, KIB)
+            host.hold()
+            block.copy_from_async(pinned, stream)  # other memory is copied at once
+            stream.launch_host_func(lambda: called.append(1))
+            stream.abort()
+            assert stream.query()
+            assert kept(stream) == 0
+            assert not stream._queued.planned()
+            host.release()
+            stream.launch_host_func(lambda: called.append(2))
+            stream.synchronize()
+            assert called == [2]
+            assert set(block.read()) == {1}
+
+    def test_a_stop_ends_a_wait_and_the_stream_goes_on(self, host: HostControls) -> None:
+        device = host_runtime().device(0)
+        with device.create_stream() as stream, device.create_notify() as notify, device.malloc(KIB) as block:
+            notify.wait(stream)
+            stream.memset_async(block.addr, KIB, 7, KIB)
+            with pytest.raises(AclError, match="507046"):
+                stream.synchronize(0.02)
+            stream.stop()
+            stream.synchronize()
+            assert set(block.read()) == {7}
+
+    def test_an_abort_of_the_device_reaches_every_stream(self, host: HostControls) -> None:
+        device, called = host_runtime().device(0), []
+        with device.create_stream() as first, device.create_context() as context, context.create_stream() as second:
+            host.hold()
+            for stream in (first, second, device.default_stream):
+                stream.launch_host_func(lambda: called.append(1))
+            device.abort_tasks(20)
+            host.release()
+            assert first.query()
+            assert second.query()
+            device.synchronize()
+        assert called == []
+
+    def test_a_time_out_is_checked(self, host: HostControls) -> None:
+        with pytest.raises(ValueError, match="timeout_s is 0"):
+            host_runtime().device(0).abort_tasks(0)
+
+    def test_a_closed_stream_is_refused(self, host: HostControls) -> None:
+        stream = host_runtime().device(0).create_stream()
+        stream.close()
+        for call in (stream.abort, stream.stop):
+            with pytest.raises(StateError, match="Stream on device 0 is closed"):
+                call()
