@@ -102,6 +102,16 @@ def test_what_is_cached_goes_back_first(host: HostControls) -> None:
         assert _shortage(manager, 30 * MIB).report.holders == (Holder("x", 30 * MIB, 1),)
 
 
+def test_what_is_cached_on_another_device_stays(host: HostControls) -> None:
+    host.configure(devices=2, pages_2m=20, pages_4k_bytes=0, pages_1g=0)
+    with DeviceMemoryManager(host_runtime()) as manager:
+        caches = [manager.pools.caching_allocator(HBM, DeviceId(device)) for device in range(2)]
+        for cache in caches:
+            cache.free(cache.allocate(MIB, "maps"))
+        _shortage(manager, GIB)
+        assert [cache.segment_bytes > 0 for cache in caches] == [False, True]
+
+
 def test_what_is_cached_may_not_be_enough(host: HostControls) -> None:
     host.configure(pages_2m=20, pages_4k_bytes=0, pages_1g=0)
     with DeviceMemoryManager(host_runtime()) as manager:
