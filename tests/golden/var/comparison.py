@@ -7,7 +7,9 @@ which gevar gives another answer than GE passes only if
 - a block of the page matches the step and states what differs, or an earlier step, which a block matched, has left a
   trace in a part of the state that the operation depends on; `causes` keeps them.
 
-An answer that differs in nothing but where blocks lie counts as GE's; `places` knows which block is which. A step after which the careful rules have come to another state than GE's must be matched by a block that leaves such a
+An answer that differs in nothing but where blocks lie counts as GE's; `places` knows which block is which.
+
+A step after which the careful rules have come to another state than GE's must be matched by a block that leaves such a
 trace, or follow from a trace. A block that matches must be right: gevar's answer is the one it states, and there is a
 difference, in the answer or in the state.
 """
