@@ -238,6 +238,23 @@ def test_shared_pages_that_the_device_refuses_go_back_with_the_next_call(
     assert pools.pool(device, page_bytes).statistics.users == 0
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_each_pool_is_left_once(host: HostControls, n: int) -> None:
+    """Pages of both kinds wait; whichever cannot go back, each pool counts one user less in the end."""
+    host.configure(pages_1g=1)
+    device, pools = host_runtime().device(0), SharedPagePools()
+    allocator = ExpandableActiveMemoryAllocator(
+        device, GIB, mode=HugePageMode.FIRST, max_bytes=4 * GIB, shared_pools=pools
+    )
+    allocator.allocate(GIB + PAGE)
+    host.fail_nth("aclrtFreePhysical", n, 507899)
+    with pytest.raises(AclError, match="aclrtFreePhysical"):
+        allocator.free_memory()
+    allocator.free_memory()
+    figures = [pools.pool(device, page_bytes).statistics for page_bytes in (GIB, PAGE)]
+    assert [(pool.pages, pool.users) for pool in figures] == [(0, 0), (0, 0)]
+
+
 def test_the_undoing_of_a_failure_may_fail_too(host: HostControls, device: Device) -> None:
     """The third page cannot be mapped, and the page made before it cannot be unmapped: nothing is lost for good."""
     allocator = ExpandableActiveMemoryAllocator(device, max_bytes=GIB, is_checked=True)
