@@ -33,6 +33,10 @@ def test_address_and_size_are_read() -> None:
     assert read_place_holder(_op(storage_shape=(3,), dtype=DataType.DT_INT4, size=2)) == ExternMemory(DevAddr(20000), 2)
 
 
+def test_an_address_above_63_bits_is_a_negative_attribute() -> None:
+    assert read_place_holder(_op(addr=-4096)) == ExternMemory(DevAddr((1 << 64) - 4096), 64)
+
+
 @pytest.mark.parametrize("name", list(GOOD))
 def test_every_attribute_is_needed(name: str) -> None:
     op = VarOp("p", "ConstPlaceHolder", attrs={key: value for key, value in GOOD.items() if key != name})
@@ -48,7 +52,7 @@ def test_every_attribute_is_needed(name: str) -> None:
         ({"placement": 0}, "placement is 0"),
         ({"placement": 2}, "placement is 2"),
         ({"addr": 0}, "addr is 0"),
-        ({"addr": -1}, "addr is -1"),
+        ({"addr": -1}, "addr is 18446744073709551615, size 64 B"),
         ({"storage_shape": (-1, 4)}, "has no size"),
         ({"dtype": DataType.DT_UNDEFINED}, "has no size"),
         ({"dtype": 4711}, "has no size"),
