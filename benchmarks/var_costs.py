@@ -205,7 +205,7 @@ def var_constants() -> Row:
 def var_to_bytes() -> Row:
     def prepare(count: int) -> Callable[[], float]:
         vm = _full_manager(count)[0]
-        return lambda: _per_item_ns(lambda: vm.var_manager_to_serial().SerializeToString(), count)
+        return lambda: _per_item_ns(vm.var_manager_to_bytes, count)
 
     return _loop_row("var-to-bytes", prepare, 12, FEW_COUNTS)
 
@@ -214,7 +214,7 @@ def var_from_bytes() -> Row:
     """Restore a manager from bytes, beside parsing the same bytes."""
     series: dict[int, Series] = {}
     for count in FEW_COUNTS:
-        data = _full_manager(count)[0].var_manager_to_serial().SerializeToString()
+        data = _full_manager(count)[0].var_manager_to_bytes()
         series[count] = alternate(
             partial(
                 lambda count, data: _per_item_ns(lambda: VarManager(1).var_manager_to_deserial(data), count),

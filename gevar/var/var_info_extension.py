@@ -8,7 +8,7 @@ the assigned space place holders take.
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from gevar.align import INT64_MAX
 from gevar.types import DataType, LogicAddr, TensorDesc
@@ -27,9 +27,16 @@ DIGEST_BYTES: Final = 16
 """Bytes of an xxh3-128 digest."""
 
 
-def maker_names(
-    entries: Iterable[tuple[LogicAddr, VarKey, TensorDesc]],
-) -> Callable[[LogicAddr, TensorDesc], str]:
+class _Named(Protocol):
+    """A key with its description, in a stored state or on the way into one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def desc(self) -> TensorDesc: ...
+
+
+def maker_names(entries: Iterable[tuple[LogicAddr, _Named]]) -> Callable[[LogicAddr, TensorDesc], str]:
     """Return the function that tells the name a block was most likely made for, from address and description.
 
     It is the first key at its address that is registered with its very description, else the first key there.
@@ -37,14 +44,22 @@ def maker_names(
     Parameters
     ----------
     entries
-        Address, key and description of everything that is registered, by rising key.
+        Address of everything that is registered, and its key and description.
     """
-    first: dict[LogicAddr, str] = {}
-    exact: dict[tuple[LogicAddr, TensorDesc], str] = {}
-    for logic_addr, key, desc in entries:
-        first.setdefault(logic_addr, key.name)
-        exact.setdefault((logic_addr, desc), key.name)
-    return lambda logic_addr, desc: exact.get((logic_addr, desc), first.get(logic_addr, ""))
+    only: dict[LogicAddr, _Named] = {}
+    several: dict[LogicAddr, list[_Named]] = {}
+    for logic_addr, one in entries:
+        first = only.setdefault(logic_addr, one)
+        if first is not one:
+            several.setdefault(logic_addr, [first]).append(one)
+
+    def maker_name(logic_addr: LogicAddr, desc: TensorDesc) -> str:
+        if logic_addr not in several:
+            return only[logic_addr].name if logic_addr in only else ""
+        by_key = sorted(several[logic_addr], key=lambda one: (one.name, one.desc.format, one.desc.dtype))
+        return next((one.name for one in by_key if one.desc == desc), by_key[0].name)
+
+    return maker_name
 
 
 def write_extension(extension: "VarManagerExtension", snapshot: VarSnapshot, shadowed: list[VarRecord]) -> None:
@@ -65,9 +80,9 @@ def write_extension(extension: "VarManagerExtension", snapshot: VarSnapshot, sha
     extension.batch_var_name_map.update(snapshot.batch_names)
     for graph_id, descs in snapshot.staged_descs.items():
         write_descs(extension.staged_var_desc[graph_id].desc, descs)
-    unclear = [record for record in snapshot.records if not _tells_its_name(record, snapshot)]
-    for record in shadowed + [record for record in unclear if record not in shadowed]:
-        write_record(extension.var_record.add(name=record.key.name).info, record)
+    unclear = [one for one in snapshot.records if one.name.endswith("_") and not _tells_its_name(one, snapshot)]
+    for record in dict.fromkeys(shadowed + unclear):
+        write_record(extension.var_record.add(name=record.name).info, record)
     _write_blocks(extension, snapshot)
     for record in snapshot.records:
         if record.op is not None and record.op.ref_source is not None:
@@ -82,18 +97,19 @@ def write_extension(extension: "VarManagerExtension", snapshot: VarSnapshot, sha
 
 
 def _tells_its_name(record: VarRecord, snapshot: VarSnapshot) -> bool:
-    """Whether a reader of the key finds the name in it."""
-    return name_of_wire_key(wire_key(record.key), record.desc, snapshot.cur_descs) == record.key.name
+    """Whether a reader of the key finds the name in it; not always where the name ends in an underscore."""
+    return name_of_wire_key(wire_key(record.key), record.desc, snapshot.cur_descs) == record.name
 
 
 def _write_blocks(extension: "VarManagerExtension", snapshot: VarSnapshot) -> None:
     """Write what is known of blocks; those in memory of a pool are not restored."""
-    by_key = sorted(snapshot.records, key=lambda record: record.key)
-    makers = maker_names((record.block.logic_addr, record.key, record.desc) for record in by_key)
+    maker_name = maker_names((record.block.logic_addr, record) for record in snapshot.records)
     for block in snapshot.blocks:
-        if block.mem_type not in POOL_MEM_TYPES and block.key.name != makers(block.logic_addr, block.desc):
-            extension.block_name[block.logic_addr] = block.key.name
-        if block.mem_type not in POOL_MEM_TYPES and block.is_place_holder:
+        if block.mem_type in POOL_MEM_TYPES:
+            continue
+        if block.name != maker_name(block.logic_addr, block.desc):
+            extension.block_name[block.logic_addr] = block.name
+        if block.is_place_holder:
             extension.place_holder_size[block.logic_addr] = snapshot.extern_memory[block.logic_addr].size_bytes
     for (length, size_code, digest), block in snapshot.constants:
         if block.mem_type not in POOL_MEM_TYPES:

@@ -8,12 +8,15 @@ VarResource::VarResourceFromDeserial.
 Differs: edge 24 of docs/differences.md.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
 
 from gevar.align import INT64_MAX, var_block_bytes
-from gevar.errors import SizeOverflowError
+from gevar.errors import ModelFileError
+from gevar.proto.descriptor_bytes import DescriptorDecoder
 from gevar.types import DevAddr, DeviceId, LogicAddr, MemType, TensorDesc
 from gevar.var.graph_tables import TransNodeInfo, TransRoad, VarBroadCastInfo
 from gevar.var.info_fields import at_most, entry, read_desc, read_mem_type, refused, take_unknown_fields
@@ -24,28 +27,36 @@ from gevar.var.var_block import ExternMemory, NamedBlock, PlaceHolderBlock, Shar
 from gevar.var.var_info_extension import maker_names, read_extension
 from gevar.var.var_key import VarKey
 from gevar.var.var_snapshot import UnknownFields, VarHeader, VarSnapshot
-from gevar.var.wire_key import name_of_wire_key, wire_key
+from gevar.var.wire_key import name_of_wire_key, wire_key, wire_key_ending
 
 if TYPE_CHECKING:
-    from gevar.proto.var_manager import (
-        BroadcastMultiInfo,
-        TransNodeMultiInfo,
-        VarAddrMgrInfo,
-        VarManagerInfo,
-        VarResourceInfo,
-    )
+    from gevar.proto.var_manager import BroadcastMultiInfo, TransNodeMultiInfo, VarManagerExtension_VarRecord
+    from gevar.proto.var_manager_raw import VarManagerInfo, VarResourceInfo
+
+_MEM_TYPES: Final[Mapping[int, MemType]] = {int(kind): kind for kind in MemType}
 
 
-@dataclass(frozen=True, slots=True)
+_Place = tuple[str, str | int]  # name of a map or list, and the key there
+
+
+@dataclass(slots=True)
 class _Entry:
     """What a key stands for, before the blocks are known."""
 
-    key: VarKey
+    name: str
     desc: TensorDesc
     logic_addr: LogicAddr
     offset: int
     mem_type: MemType
-    field: str
+    place: _Place
+
+    @property
+    def key(self) -> VarKey:
+        return VarKey(self.name, self.desc.format, self.desc.dtype)
+
+    @property
+    def field(self) -> str:
+        return entry(*self.place)
 
 
 def read_info(info: "VarManagerInfo", device_id: DeviceId) -> VarSnapshot:
@@ -63,12 +74,12 @@ def read_info(info: "VarManagerInfo", device_id: DeviceId) -> VarSnapshot:
     ModelFileError
         Something in the message cannot be, or contradicts something else in it (status PARAM_INVALID).
     """
-    resource = info.var_resource
+    resource, decoder = info.var_resource, DescriptorDecoder()
     snapshot = VarSnapshot(_header(info, device_id), mem_figures=_mem_figures(info))
-    _read_descs(snapshot, resource)
-    entries = _entries(resource, info)
-    _read_blocks(snapshot, resource, entries, info.gevar.block_name)
-    _read_records(snapshot, entries, resource.var_offset_map)
+    _read_descs(snapshot, resource, decoder)
+    entries = _entries(snapshot, resource, info.gevar.var_record, decoder)
+    _read_blocks(snapshot, resource, entries, info.gevar.block_name, decoder)
+    _read_records(snapshot, entries, dict(resource.var_offset_map))
     read_extension(snapshot, info.gevar)
     extension, inner = take_unknown_fields(info.gevar), take_unknown_fields(resource)
     snapshot.unknown = UnknownFields(take_unknown_fields(info), inner, extension)
@@ -97,10 +108,10 @@ def _mem_figures(info: "VarManagerInfo") -> dict[MemType, MemFigures]:
     return figures
 
 
-def _read_descs(snapshot: VarSnapshot, resource: "VarResourceInfo") -> None:
+def _read_descs(snapshot: VarSnapshot, resource: "VarResourceInfo", decoder: DescriptorDecoder) -> None:
     """Read what goes by name."""
-    for name, td in resource.cur_var_tensor_desc_map.items():
-        snapshot.cur_descs[name] = read_desc(td, entry("var_resource.cur_var_tensor_desc_map", name))
+    for name, data in resource.cur_var_tensor_desc_map.items():
+        snapshot.cur_descs[name] = _decoded(decoder, data, "var_resource.cur_var_tensor_desc_map", name)
     for name, road in resource.var_to_trans_road.items():
         snapshot.trans_roads[name] = _road(road, entry("var_resource.var_to_trans_road", name))
     snapshot.changed_graph_ids.update(resource.var_names_to_changed_graph_id)
@@ -134,96 +145,118 @@ def _broad_casts(infos: "BroadcastMultiInfo") -> Iterator[tuple[str, VarBroadCas
         )
 
 
-def _entries(resource: "VarResourceInfo", info: "VarManagerInfo") -> dict[VarKey, _Entry]:
+def _decoded(decoder: DescriptorDecoder, data: bytes, map_name: str, key: str | int) -> TensorDesc:
+    """The description of an entry of a map."""
+    try:
+        return decoder.decode(data)
+    except ModelFileError as error:
+        raise refused(entry(map_name, key), str(error)) from error
+
+
+def _entries(
+    snapshot: VarSnapshot,
+    resource: "VarResourceInfo",
+    var_records: "Iterable[VarManagerExtension_VarRecord]",
+    decoder: DescriptorDecoder,
+) -> list[_Entry]:
     """What each key stands for, by rising key; records of the extension count instead of those of the same key text."""
     entries: list[_Entry] = []
-    for number, one in enumerate(info.gevar.var_record):
-        field = entry("gevar.var_record", number)
-        desc = read_desc(one.info.desc, field)
-        entries.append(_entry(VarKey(one.name, desc.format, desc.dtype), desc, one.info, field))
-    texts = {wire_key(found.key) for found in entries}
+    for number, one in enumerate(var_records):
+        info = one.info
+        place: _Place = ("gevar.var_record", number)
+        desc = read_desc(info.desc, entry(*place))
+        entries.append(_entry(one.name, desc, info.address, info.offset, info.memory_type, place))
+    texts, names = {wire_key(found.key) for found in entries}, snapshot.cur_descs
+    map_name = "var_resource.var_addr_mgr_map"
     for text, record in resource.var_addr_mgr_map.items():
-        field = entry("var_resource.var_addr_mgr_map", text)
-        desc = read_desc(record.desc, field)
-        name = name_of_wire_key(text, desc, resource.cur_var_tensor_desc_map)
+        desc = _decoded(decoder, record.desc, map_name, text)
+        name = name_of_wire_key(text, desc, names)
         if name is None:
-            form = f"{int(desc.format)}_{int(desc.dtype)}"
-            raise refused(field, f"the key does not end in {form}, format and data type of its description")
+            form = wire_key_ending(desc.format, desc.dtype)
+            reason = f"the key does not end in {form}, format and data type of its description"
+            raise refused(entry(map_name, text), reason)
         if text not in texts:
-            entries.append(_entry(VarKey(name, desc.format, desc.dtype), desc, record, field))
-    by_key: dict[VarKey, _Entry] = {}
-    for found in sorted(entries, key=lambda found: found.key):
-        if by_key.setdefault(found.key, found) is not found:
-            raise refused(found.field, f"{found.key} is there twice")
-    return by_key
+            place = (map_name, text)
+            entries.append(_entry(name, desc, record.address, record.offset, record.memory_type, place))
+    entries.sort(key=lambda one: (one.name, one.desc.format, one.desc.dtype))
+    for before, following in pairwise(entries):
+        if before.name == following.name and before.key == following.key:
+            raise refused(following.field, f"{following.key} is there twice")
+    return entries
 
 
-def _entry(key: VarKey, desc: TensorDesc, record: "VarAddrMgrInfo", field: str) -> _Entry:
-    mem_type = read_mem_type(record.memory_type, f"{field}.memory_type")
-    return _Entry(key, desc, LogicAddr(record.address), record.offset, mem_type, field)
+def _entry(name: str, desc: TensorDesc, address: int, offset: int, number: int, place: _Place) -> _Entry:
+    mem_type = _MEM_TYPES.get(number)
+    if mem_type is None:
+        raise refused(f"{entry(*place)}.memory_type", f"{number} is no kind of memory")
+    return _Entry(name, desc, LogicAddr(address), offset, mem_type, place)
 
 
 def _read_blocks(
-    snapshot: VarSnapshot, resource: "VarResourceInfo", entries: Mapping[VarKey, _Entry], names: Mapping[int, str]
+    snapshot: VarSnapshot,
+    resource: "VarResourceInfo",
+    entries: Iterable[_Entry],
+    names: Mapping[int, str],
+    decoder: DescriptorDecoder,
 ) -> None:
     """Read the placed blocks, by rising address; those in memory of a pool are left out."""
-    lonely = set(resource.var_offset_map) ^ set(resource.var_dev_addr_mgr_map)
-    if lonely:
+    offsets, records = dict(resource.var_offset_map), sorted(resource.var_dev_addr_mgr_map.items(), key=itemgetter(0))
+    if len(offsets) != len(records) or any(addr not in offsets for addr, _ in records):
+        lonely = offsets.keys() ^ {addr for addr, _ in records}
         field = entry("var_resource.var_offset_map", min(lonely))
         raise refused(field, "the address is in one of var_offset_map and var_dev_addr_mgr_map only")
-    makers = maker_names((one.logic_addr, one.key, one.desc) for one in entries.values())
-    for addr, record in sorted(resource.var_dev_addr_mgr_map.items()):
-        field = entry("var_resource.var_dev_addr_mgr_map", addr)
-        mem_type = read_mem_type(resource.var_offset_map[addr], entry("var_resource.var_offset_map", addr))
-        desc, logic_addr = read_desc(record.desc, field), LogicAddr(addr)
+    maker_name, map_name = maker_names((one.logic_addr, one) for one in entries), "var_resource.var_dev_addr_mgr_map"
+    for addr, record in records:
+        mem_type = _MEM_TYPES.get(offsets[addr])
+        if mem_type is None:
+            raise refused(entry("var_resource.var_offset_map", addr), f"{offsets[addr]} is no kind of memory")
+        desc, logic_addr = _decoded(decoder, record.desc, map_name, addr), LogicAddr(addr)
         if record.address != addr:
-            raise refused(field, f"its address is {record.address}")
-        _check_size(logic_addr, desc, field)
+            raise refused(entry(map_name, addr), f"its address is {record.address}")
+        _check_size(logic_addr, desc, map_name)
         if mem_type in POOL_MEM_TYPES:
             continue
-        name = names[addr] if addr in names else makers(logic_addr, desc)
-        make = PlaceHolderBlock if record.dev_addr else VarBlock
+        name = names[addr] if names and addr in names else maker_name(logic_addr, desc)
+        make, dev_addr = (PlaceHolderBlock, record.dev_addr) if record.dev_addr else (VarBlock, 0)
         snapshot.blocks.append(make(name, desc, logic_addr, mem_type))
-        if record.dev_addr:
-            snapshot.extern_memory[logic_addr] = ExternMemory(DevAddr(record.dev_addr), desc.size, live=False)
+        if dev_addr:
+            snapshot.extern_memory[logic_addr] = ExternMemory(DevAddr(dev_addr), desc.size, live=False)
 
 
-def _check_size(logic_addr: LogicAddr, desc: TensorDesc, field: str) -> None:
+def _check_size(logic_addr: LogicAddr, desc: TensorDesc, map_name: str) -> None:
     """Refuse a block of a negative size, or that ends behind 63 bits."""
     if desc.size < 0:
-        raise refused(field, f"its size is {desc.size} B")
-    try:
-        end = logic_addr + var_block_bytes(desc.size)
-    except SizeOverflowError as error:
-        raise refused(field, str(error)) from error
-    at_most(end, INT64_MAX, field)
+        raise refused(entry(map_name, logic_addr), f"its size is {desc.size} B")
+    end = logic_addr + var_block_bytes(desc.size)
+    if end > INT64_MAX:
+        raise refused(entry(map_name, logic_addr), f"{end} is more than {INT64_MAX}")
 
 
-def _read_records(snapshot: VarSnapshot, entries: Mapping[VarKey, _Entry], mem_types: Mapping[int, int]) -> None:
+def _read_records(snapshot: VarSnapshot, entries: list[_Entry], mem_types: Mapping[int, int]) -> None:
     """Point each key at its block; one that names an address where no block is gets a block that is not placed."""
     blocks = {block.logic_addr: block for block in snapshot.blocks}
-    named = _named_blocks(one for one in entries.values() if one.logic_addr not in mem_types)
-    for one in entries.values():
+    named = _named_blocks(one for one in entries if one.logic_addr not in mem_types)
+    for one in entries:
         if mem_types.get(one.logic_addr, one.mem_type) != one.mem_type:
             raise refused(one.field, f"its memory is {one.mem_type.name}, and that of its address is another one")
         if one.logic_addr not in mem_types:
-            block = named[one.key.name, one.logic_addr, one.mem_type]
+            block = named[one.name, one.logic_addr, one.mem_type]
         elif one.mem_type in POOL_MEM_TYPES:
             continue
         else:
             block = blocks[one.logic_addr]
-        if block.key == one.key and block.desc == one.desc:
+        if block.name == one.name and (block.desc is one.desc or block.desc == one.desc):
             block.offset = one.offset
             snapshot.records.append(block)
         else:
-            snapshot.records.append(SharingRecord(one.key.name, one.desc, block, one.offset))
+            snapshot.records.append(SharingRecord(one.name, one.desc, block, one.offset))
 
 
-def _named_blocks(entries: Iterator[_Entry]) -> dict[tuple[str, LogicAddr, MemType], VarBlock]:
+def _named_blocks(entries: Iterable[_Entry]) -> dict[tuple[str, LogicAddr, MemType], VarBlock]:
     """One block per name and address, of the largest description."""
     blocks: dict[tuple[str, LogicAddr, MemType], VarBlock] = {}
     for one in entries:
-        place = one.key.name, one.logic_addr, one.mem_type
+        place = one.name, one.logic_addr, one.mem_type
         if place not in blocks or one.desc.size > blocks[place].size_bytes:
-            blocks[place] = NamedBlock(one.key.name, one.desc, one.logic_addr, one.mem_type)
+            blocks[place] = NamedBlock(one.name, one.desc, one.logic_addr, one.mem_type)
     return blocks

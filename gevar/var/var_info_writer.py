@@ -1,34 +1,40 @@
-"""From the state of a manager to the message that GE reads.
+"""From the state of a manager to the message that GE reads, in canonical form: fields by number, maps by key.
+
+The three maps that have an entry for every variable are put together as bytes; protobuf writes the rest.
 
 Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::VarManagerToSerial,
 VarResource::VarResourceToSerial.
 """
 
 import logging
-from collections.abc import Mapping
-from itertools import groupby
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
 
 from gevar.errors import VariableError
+from gevar.proto.descriptor_bytes import DescriptorEncoder
+from gevar.proto.encoding import LENGTHS, varint, wire_text
 from gevar.status import FAILED
 from gevar.types import TensorDesc
 from gevar.var.graph_tables import TransRoad
 from gevar.var.var_block import VarRecord
 from gevar.var.var_info_extension import write_extension
 from gevar.var.var_snapshot import VarSnapshot
-from gevar.var.wire_key import wire_key
+from gevar.var.wire_key import wire_key_ending
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import MessageMap
 
     from gevar.proto.ge_ir import TensorDescriptor
-    from gevar.proto.var_manager import TransNodeMultiInfo, VarAddrMgrInfo, VarDescInfo, VarManagerInfo, VarResourceInfo
+    from gevar.proto.var_manager import TransNodeMultiInfo, VarAddrMgrInfo, VarDescInfo
+
+_ADDRESS: Final = "\x10"  # tag of the address in `VarAddrMgrInfo`
 
 _log = logging.getLogger("gevar.var")
 
 
-def write_info(snapshot: VarSnapshot, *, strict: bool, extension: bool) -> "VarManagerInfo":
-    """Return the message that holds a state.
+def write_info(snapshot: VarSnapshot, *, strict: bool, extension: bool) -> bytes:
+    """Return the bytes of the message that holds a state.
 
     Parameters
     ----------
@@ -50,7 +56,7 @@ def write_info(snapshot: VarSnapshot, *, strict: bool, extension: bool) -> "VarM
     from gevar.proto.var_manager import VarManagerInfo
 
     header, config = snapshot.header, snapshot.header.config
-    info = VarManagerInfo(
+    before = VarManagerInfo(
         version=header.version,
         session_id=header.session_id,
         device_id=header.device_id,
@@ -60,32 +66,77 @@ def write_info(snapshot: VarSnapshot, *, strict: bool, extension: bool) -> "VarM
         var_mem_logic_base=config.var_mem_logic_base,
         use_max_mem_size=config.use_max_mem_size,
     )
-    info.MergeFromString(snapshot.unknown.manager)
+    by_text, shadowed = _by_text(snapshot.records, strict=strict)
+    resource = _resource_parts(snapshot, by_text)
+    after = VarManagerInfo()
     for mem_type, figures in snapshot.mem_figures.items():
-        info.mem_resource_map[mem_type].var_mem_size = figures.var_mem_size
-    info.var_resource.SetInParent()
-    shadowed = _write_records(info.var_resource, snapshot, strict=strict)
-    _write_resource(info.var_resource, snapshot)
+        after.mem_resource_map[mem_type].var_mem_size = figures.var_mem_size
     if extension:
-        write_extension(info.gevar, snapshot, shadowed)
-    return info
+        write_extension(after.gevar, snapshot, shadowed)
+    rest = after.SerializeToString(deterministic=True) + snapshot.unknown.manager
+    head = f"{_text(before.SerializeToString())}\x4a{varint(sum(map(len, resource)))}"
+    return "".join((head, *resource, _text(rest))).encode("latin-1")
 
 
-def _write_records(resource: "VarResourceInfo", snapshot: VarSnapshot, *, strict: bool) -> list[VarRecord]:
-    """Write what each key stands for; return the records of every key that stands for more than one."""
-    shadowed: list[VarRecord] = []
-    by_text = sorted(snapshot.records, key=lambda record: (wire_key(record.key), record.key))
-    for text, group in groupby(by_text, key=lambda record: wire_key(record.key)):
-        records = list(group)
-        if len(records) > 1:
-            names = " and ".join(repr(record.key.name) for record in records)
-            if strict:
-                reason = f"{names} have this one key in GE's form; rename one, or write with strict=False"
-                raise VariableError(text, reason, status=FAILED)
-            _log.warning("key %r is that of %s: GE will read the first of them only", text, names)
-            shadowed += records
-        write_record(resource.var_addr_mgr_map[text], records[0])
-    return shadowed
+def _text(data: bytes) -> str:
+    return data.decode("latin-1")
+
+
+def _by_text(records: Iterable[VarRecord], *, strict: bool) -> tuple[list[tuple[str, VarRecord]], list[VarRecord]]:
+    """Sort what keys stand for by the text of the key; return the records of each text that is that of several, too."""
+    endings: dict[tuple[int, int], str] = {}
+    by_text: dict[str, VarRecord] = {}
+    same: dict[str, list[VarRecord]] = {}
+    for record in records:
+        form = (record.desc.format, record.desc.dtype)
+        ending = endings.get(form) or endings.setdefault(form, wire_key_ending(*form))
+        text = record.name + ending
+        first = by_text.setdefault(text, record)
+        if first is not record:
+            same.setdefault(text, [first]).append(record)
+    for text, several in same.items():
+        several.sort(key=lambda record: record.key)
+        names = " and ".join(repr(record.name) for record in several)
+        if strict:
+            reason = f"{names} have this one key in GE's form; rename one, or write with strict=False"
+            raise VariableError(text, reason, status=FAILED)
+        _log.warning("key %r is that of %s: GE will read the first of them only", text, names)
+        by_text[text] = several[0]
+    return sorted(by_text.items()), [record for _, several in sorted(same.items()) for record in several]
+
+
+def _resource_parts(snapshot: VarSnapshot, by_text: Iterable[tuple[str, VarRecord]]) -> list[str]:
+    """The message `VarResourceInfo`, in parts."""
+    encode, extern_memory, lengths = DescriptorEncoder().encode, snapshot.extern_memory, LENGTHS
+    parts: list[str] = []
+    devices: list[str] = []
+    starts: dict[VarRecord, str] = {}
+    for block in sorted(snapshot.blocks, key=attrgetter("logic_addr")):
+        addr, kind = varint(block.logic_addr), lengths[block.mem_type]
+        parts.append(f"\x0a{lengths[len(addr) + len(kind) + 2]}\x08{addr}\x10{kind}")
+        start = f"\x0a{encode(block.desc)}\x10{addr}" if block.logic_addr else f"\x0a{encode(block.desc)}"
+        starts[block] = start
+        if block.logic_addr in extern_memory:
+            start += _number("\x18", extern_memory[block.logic_addr].dev_addr)
+        value = f"\x12{lengths[len(start)]}{start}"
+        devices.append(f"\x42{lengths[len(addr) + len(value) + 1]}\x08{addr}{value}")
+    for text, record in by_text:
+        offset, kind = record.offset, lengths[record.block.mem_type]
+        start = starts.get(record) or f"\x0a{encode(record.desc)}{_number(_ADDRESS, record.block.logic_addr)}"
+        start = f"{start}\x18{varint(offset)}\x20{kind}" if offset else f"{start}\x20{kind}"
+        name = text if text.isascii() else wire_text(text)
+        key, value = f"\x0a{lengths[len(name)]}{name}", f"\x12{lengths[len(start)]}{start}"
+        parts.append(f"\x12{lengths[len(key) + len(value)]}{key}{value}")
+    for name, desc in sorted(snapshot.cur_descs.items()):
+        text, value = name if name.isascii() else wire_text(name), encode(desc)
+        key = f"\x0a{lengths[len(text)]}{text}\x12"
+        parts.append(f"\x1a{lengths[len(key) + len(value)]}{key}{value}")
+    return [*parts, _text(_graph_tables_bytes(snapshot)), *devices, _text(snapshot.unknown.resource)]
+
+
+def _number(tag: str, value: int) -> str:
+    """A number field with its tag; nothing where it is 0."""
+    return f"{tag}{varint(value)}" if value else ""
 
 
 def write_record(info: "VarAddrMgrInfo", record: VarRecord) -> None:
@@ -96,19 +147,11 @@ def write_record(info: "VarAddrMgrInfo", record: VarRecord) -> None:
     info.address, info.offset, info.memory_type = record.block.logic_addr, record.offset, record.block.mem_type
 
 
-def _write_resource(resource: "VarResourceInfo", snapshot: VarSnapshot) -> None:
-    """Write everything but the records."""
-    from gevar.proto.tensor_descriptor import tensor_desc_to_proto
+def _graph_tables_bytes(snapshot: VarSnapshot) -> bytes:
+    """What graphs did to variables, as fields of `VarResourceInfo`."""
+    from gevar.proto.var_manager import VarResourceInfo
 
-    resource.MergeFromString(snapshot.unknown.resource)
-    for block in snapshot.blocks:
-        resource.var_offset_map[block.logic_addr] = block.mem_type
-        entry = resource.var_dev_addr_mgr_map[block.logic_addr]
-        entry.desc.CopyFrom(tensor_desc_to_proto(block.desc))
-        entry.address = block.logic_addr
-        extern = snapshot.extern_memory.get(block.logic_addr)
-        entry.dev_addr = 0 if extern is None else extern.dev_addr
-    write_descs(resource.cur_var_tensor_desc_map, snapshot.cur_descs)
+    resource = VarResourceInfo()
     _write_roads(resource.var_to_trans_road, snapshot.trans_roads)
     resource.var_names_to_changed_graph_id.update(snapshot.changed_graph_ids)
     resource.var_names_to_allocated_graph_id.update(snapshot.allocated_graph_ids)
@@ -119,6 +162,7 @@ def _write_resource(resource: "VarResourceInfo", snapshot: VarSnapshot) -> None:
             one.var_name, one.broadcast_name, one.idx = info.var_name, info.broadcast_name, info.idx
             one.input_offset, one.input_size = info.input_offset, info.input_size
             one.output_offset, one.output_size = info.output_offset, info.output_size
+    return resource.SerializeToString(deterministic=True)
 
 
 def write_descs(descs: "MessageMap[str, TensorDescriptor]", by_name: Mapping[str, TensorDesc]) -> None:

@@ -13,6 +13,7 @@ from gevar.var.var_snapshot import UnknownFields, VarHeader, VarSnapshot, take_s
 
 if TYPE_CHECKING:
     from gevar.proto.var_manager import VarDescInfo, VarManagerInfo
+    from gevar.proto.var_manager_raw import VarManagerInfo as RawVarManagerInfo
 
 
 class VarSerial(VarData):
@@ -23,9 +24,20 @@ class VarSerial(VarData):
         self._unknown_fields = UnknownFields()
 
     def var_manager_to_serial(self, *, strict: bool = True, extension: bool = True) -> "VarManagerInfo":
-        """Return the state as a message. ``SerializeToString(deterministic=True)`` gives bytes with sorted maps.
+        """Return the state as a message; see `var_manager_to_bytes`, which does most of its work.
 
-        Device memory, load states and ready flags belong to this process and are left out.
+        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::VarManagerToSerial.
+        """
+        from gevar.proto.var_manager import VarManagerInfo
+
+        return VarManagerInfo.FromString(self.var_manager_to_bytes(strict=strict, extension=extension))
+
+    def var_manager_to_bytes(self, *, strict: bool = True, extension: bool = True) -> bytes:
+        """Return the state as the bytes of the message `VarManagerInfo`, in canonical form.
+
+        Fields come by number and maps by rising key, as in the deterministic form of protobuf in C++; protobuf in
+        Python may have another order of maps. Device memory, load states and ready flags belong to this process and
+        are left out.
 
         Parameters
         ----------
@@ -109,7 +121,7 @@ class VarSerial(VarData):
 
         if device_id < 0:
             raise ValueError(f"device_id is {device_id}: give a number from 0")
-        snapshot = read_info(_own_copy(info), device_id)
+        snapshot = read_info(_raw(info), device_id)
         incoming = tables_of(snapshot)
         with self._lock:
             resource, config = self._resource, snapshot.header.config
@@ -130,17 +142,19 @@ class VarSerial(VarData):
             self._resource = resource
 
 
-def _own_copy(info: "VarManagerInfo | bytes") -> "VarManagerInfo":
-    """The message, as one that nobody else has."""
+def _raw(info: "VarManagerInfo | bytes") -> "RawVarManagerInfo":
+    """A message of one's own in which descriptions are bytes."""
     from gevar.proto.parse import parse_message
     from gevar.proto.var_manager import VarManagerInfo
+    from gevar.proto.var_manager_raw import VarManagerInfo as RawVarManagerInfo
 
-    if isinstance(info, VarManagerInfo):
-        copy = VarManagerInfo()
-        copy.CopyFrom(info)
-        return copy
+    data = info.SerializeToString() if isinstance(info, VarManagerInfo) else info
     try:
-        return parse_message(VarManagerInfo, info)
-    except ModelFileError as error:
-        error.status = PARAM_INVALID
+        return parse_message(RawVarManagerInfo, data)
+    except ModelFileError:
+        try:
+            parse_message(VarManagerInfo, data)  # says what is wrong by the names that are known
+        except ModelFileError as error:
+            error.status = PARAM_INVALID
+            raise
         raise

@@ -17,7 +17,12 @@ def wire_key(key: VarKey) -> str:
     >>> wire_key(VarKey("w1", 2, DataType.DT_FLOAT)), wire_key(VarKey("w", 12, DataType.DT_FLOAT))
     ('w12_0', 'w12_0')
     """
-    return f"{key.name}{int(key.format)}_{int(key.dtype)}"
+    return key.name + wire_key_ending(key.format, key.dtype)
+
+
+def wire_key_ending(desc_format: int, dtype: int) -> str:
+    """Return what GE's form of a key has after the name."""
+    return f"{int(desc_format)}_{int(dtype)}"
 
 
 def name_of_wire_key(text: str, desc: TensorDesc, names: Container[str]) -> str | None:
@@ -47,7 +52,7 @@ def name_of_wire_key(text: str, desc: TensorDesc, names: Container[str]) -> str 
     >>> name_of_wire_key("w_2_0", desc, ["w_"])
     'w_'
     """
-    ending = wire_key(VarKey("", desc.format, desc.dtype))
+    ending = wire_key_ending(desc.format, desc.dtype)
     if not text.endswith(ending):
         return None
     name = text.removesuffix(ending)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from gevar.errors import AddressError, GevarError, SizeOverflowError, StateError, VariableError
+from gevar.proto.var_manager import VarManagerInfo
 from gevar.types import DataType, DeviceId, Format, LogicAddr, TensorDesc
 from gevar.var import VarManager, VarOp
 from tests.helpers.var_memory import GIB, FakeMemory, constant, file_constant, place_holder
@@ -237,15 +238,16 @@ class VarMachine(RuleBasedStateMachine):
     @rule(twice=st.booleans())
     def store_and_restore(self, twice: bool) -> None:
         """Go on with a manager that was made from the message of this one, read once or twice."""
-        data = self.vm.var_manager_to_serial(strict=False).SerializeToString(deterministic=True)
+        data = self.vm.var_manager_to_bytes(strict=False)
+        written = VarManagerInfo.FromString(data).SerializeToString()
+        assert (len(written), VarManagerInfo.FromString(written)) == (len(data), VarManagerInfo.FromString(data))
         self.vm.destroy()
         assert self.memory.blocks == {}
         self.vm = VarManager(1)
         self.vm.set_mem_manager(self.memory)
         for _ in range(1 + twice):
             self.vm.var_manager_to_deserial(data)
-        again = self.vm.var_manager_to_serial(strict=False)
-        assert again.SerializeToString(deterministic=True) == data
+        assert self.vm.var_manager_to_bytes(strict=False) == data
         self.model.forget_devices()
         for place in self.model.places:
             place.live = not place.holder

@@ -72,6 +72,29 @@ def test_the_message_of_one_variable() -> None:
     assert not info.var_mem_auto_malloc
 
 
+@pytest.mark.parametrize("extension", [True, False])
+def test_the_bytes_are_what_protobuf_writes(vm: VarManager, extension: bool) -> None:
+    data = vm.var_manager_to_bytes(extension=extension)
+    info = parse_message(var_manager.VarManagerInfo, data)
+    assert info == vm.var_manager_to_serial(extension=extension)
+    assert len(info.SerializeToString()) == len(data)
+    other = VarManager(1)
+    other.set_mem_manager(FakeMemory())
+    other.var_manager_to_deserial(data)
+    if extension:
+        assert other.var_manager_to_bytes() == data
+
+
+def test_entries_of_maps_rise() -> None:
+    vm = make_manager()
+    for name in ("b", "é", "a", "Z"):
+        vm.assign_var_mem(name, None, make_desc(8))
+    data = vm.var_manager_to_bytes(extension=False)
+    texts = [f"{name}2_2".encode() for name in ("Z", "a", "b", "é")]
+    places = [data.index(b"\x0a" + bytes((len(text),)) + text) for text in texts]
+    assert places == sorted(places)
+
+
 def test_a_restored_manager_tells_the_same_state(vm: VarManager) -> None:
     other = restored(vm)
     assert state_bytes(other) == state_bytes(vm)
