@@ -145,6 +145,8 @@ def read_extension(snapshot: VarSnapshot, extension: "VarManagerExtension") -> N
 
 def _read_references(snapshot: VarSnapshot, extension: "VarManagerExtension") -> None:
     """Give the records of references a node that says what they refer to."""
+    if not extension.reference:
+        return
     records = {record.key: record for record in snapshot.records}
     for number, one in enumerate(extension.reference):
         key = VarKey(one.name, one.format, DataType.from_number(one.dtype))

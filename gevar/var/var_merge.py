@@ -35,7 +35,7 @@ def tables_of(snapshot: VarSnapshot) -> VarResource:
     for block in snapshot.blocks:
         _refuse_overlap(tables, block)
         tables.place_block(block, snapshot.extern_memory.get(block.logic_addr))
-    tables.records.update((record.key, record) for record in snapshot.records)
+    tables.records.update({(one.name, one.desc.format, one.desc.dtype): one for one in snapshot.records})
     tables.cur_descs.update(snapshot.cur_descs)
     tables.batch_names.update(snapshot.batch_names)
     graphs = tables.graphs
