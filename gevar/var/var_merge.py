@@ -70,10 +70,10 @@ def check_mergeable(tables: VarResource, incoming: VarResource) -> None:
     for key, record in incoming.records.items():
         here = tables.blocks.exact(record.block.logic_addr) if key not in tables.records else None
         if here is not None and here.mem_type != record.block.mem_type:
-            raise refused("var_resource.var_addr_mgr_map", f"{key} is of another kind of memory than {here.key}")
+            raise refused("var_resource.var_addr_mgr_map", f"{record.key} is of another kind of memory than {here.key}")
         mine = tables.records.get(key)
         if mine is not None and not (_alike_place(mine, record) and mine.desc == record.desc):
-            raise refused("var_resource.var_addr_mgr_map", f"{key} is there already, and they differ")
+            raise refused("var_resource.var_addr_mgr_map", f"{record.key} is there already, and they differ")
     mine_graphs, their_graphs = tables.graphs, incoming.graphs
     _check_agree(tables.cur_descs, incoming.cur_descs, "var_resource.cur_var_tensor_desc_map")
     _check_agree(tables.batch_names, incoming.batch_names, "gevar.batch_var_name_map")
