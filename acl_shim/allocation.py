@@ -1,5 +1,7 @@
 """Memory that a device hands out: blocks, pinned host memory, managed memory, pools; and figures of it."""
 
+from collections.abc import Callable
+from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, cast
 
@@ -26,6 +28,9 @@ def checked_size(size_bytes: int) -> int:
     return size
 
 
+_new_mem_info: Callable[[tuple[int, int]], MemInfo] = partial(tuple.__new__, MemInfo)  # without a Python function
+
+
 class MemoryCalls(DeviceBase):
     """Allocation of memory, and figures of it."""
 
@@ -49,7 +54,7 @@ class MemoryCalls(DeviceBase):
         code = self._runtime.api.mem_info(lease.context, attr, figures)
         if code:
             self._refuse_in_context(code, "aclrtGetMemInfo", {"attr": attr, "device_id": self._id}, lease)
-        return MemInfo(figures[0], figures[1])
+        return _new_mem_info((figures[0], figures[1]))
 
     def malloc(
         self, size_bytes: int, policy: int = MemMallocPolicy.HUGE_FIRST, *, module_id: int | None = None
