@@ -25,7 +25,7 @@ MALLOC_PURPOSE: Final = "Auto malloc var and constant op memory"
 _log = logging.getLogger("gevar.var")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class DeviceRecord:
     """Device memory of one block on one device.
 
@@ -148,7 +148,7 @@ class ExpandableMemory:
             self._allocator.free_memory()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BlockSource:
     """Where a device's blocks come from at one moment.
 
@@ -167,7 +167,7 @@ class BlockSource:
     huge_page_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BlockRequest:
     """Memory that a block wants on a device.
 
@@ -219,7 +219,7 @@ def allocate_block(block: VarBlock, mem_type: MemType, device_id: DeviceId, sour
 
     After failure: nothing is handed out.
     """
-    data, capacity_bytes = initial_data(block), var_block_bytes(block.size_bytes)
+    data, capacity_bytes = initial_data(block) if block.desc.attrs else None, var_block_bytes(block.size_bytes)
     request = BlockRequest(block, mem_type, device_id, source, data, capacity_bytes)
     try:
         if source.expandable is not None:

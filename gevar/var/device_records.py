@@ -12,6 +12,7 @@ from gevar.memory import ExpandableMemoryAllocator
 from gevar.types import DeviceId, LogicAddr, MemType
 from gevar.var.block_memory import BlockSource, DeviceRecord, ExpandableMemory, allocate_block
 from gevar.var.load_state import LoadTable
+from gevar.var.resolved_table import ResolvedTable
 from gevar.var.var_block import VarBlock
 from gevar.var.var_key import VarKey
 
@@ -31,9 +32,11 @@ class DeviceState:
         Keys of variables that callers called ready.
     expandables : list
         Memory that grows that blocks were taken from; only the last one may be usable.
+    version : int
+        Raised with every change of `records`.
     """
 
-    __slots__ = ("data", "expandables", "memory", "ready", "records")
+    __slots__ = ("_resolved", "data", "expandables", "memory", "ready", "records", "version")
 
     def __init__(self, lock: threading.RLock) -> None:
         self.records: dict[LogicAddr, DeviceRecord] = {}
@@ -41,6 +44,18 @@ class DeviceState:
         self.data: LoadTable[int] = LoadTable(lock)
         self.ready: set[VarKey] = set()
         self.expandables: list[ExpandableMemory] = []
+        self.version = 0
+        self._resolved = ResolvedTable.of((), 0)
+
+    def resolved(self, lock: threading.RLock) -> ResolvedTable:
+        """Return the published records as arrays; the lock is taken only if they have changed."""
+        table = self._resolved
+        if table.version == self.version:
+            return table
+        with lock:
+            records, version = list(self.records.values()), self.version
+        table = self._resolved = ResolvedTable.of(records, version)
+        return table
 
     @property
     def expandable(self) -> ExpandableMemory | None:
@@ -163,13 +178,17 @@ class DeviceRecords:
             if mine:
                 break
             ticket.wait()
-        with ticket:
+        try:
             record = allocate_block(block, mem_type, device_id, source)
-            with self._lock:
-                if ticket.commit():
-                    device.records[block.logic_addr] = record
-                    self.malloc_bytes += record.capacity_bytes
-                    return record, True
+        except BaseException:
+            ticket.abort()
+            raise
+        with self._lock:
+            if ticket.commit():
+                device.records[block.logic_addr] = record
+                device.version += 1
+                self.malloc_bytes += record.capacity_bytes
+                return record, True
         record.release()
         return None
 
@@ -184,6 +203,7 @@ class DeviceRecords:
             records, expandables = self.records(), list[ExpandableMemory]()
             for device in self.devices.values():
                 device.records = {}
+                device.version += 1
                 device.memory.clear()
                 device.data.clear()
                 device.ready = set()

@@ -35,12 +35,13 @@ class LoadTicket(Generic[K]):
     Thread safety: may be handed to another thread.
     """
 
-    __slots__ = ("_done", "_table", "_thread_id", "key")
+    __slots__ = ("_event", "_is_done", "_table", "_thread_id", "key")
 
     def __init__(self, table: "LoadTable[K]", key: K) -> None:
         self.key = key
         self._table = table
-        self._done = threading.Event()
+        self._is_done = False
+        self._event: threading.Event | None = None  # made when somebody waits: hardly ever, and it takes long
         self._thread_id = threading.get_ident()
 
     def commit(self) -> bool:
@@ -65,9 +66,20 @@ class LoadTicket(Generic[K]):
         StateError
             The calling thread took the ticket itself and would wait for ever.
         """
-        if self._thread_id == threading.get_ident() and not self._done.is_set():
-            raise StateError(f"{self.key!r} is being loaded by this very thread: commit or abort that load first")
-        self._done.wait()
+        with self._table._lock:
+            if self._is_done:
+                return
+            if self._thread_id == threading.get_ident():
+                what = f"{self.key!r} is being loaded by this very thread"
+                raise StateError(f"{what}: commit or abort that load first")
+            event = self._event = self._event or threading.Event()
+        event.wait()
+
+    def _end(self) -> None:
+        """Wake the threads that wait; for a caller that holds the lock."""
+        self._is_done = True
+        if self._event is not None:
+            self._event.set()
 
     def __enter__(self) -> Self:
         return self
@@ -75,10 +87,8 @@ class LoadTicket(Generic[K]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.commit()
-        else:
-            self.abort()
+        if not self._is_done:
+            self._table._finish(self, loaded=kind is None)
 
 
 def set_loaded(states: "dict[K, LoadTicket[K] | object]", key: K) -> LoadTicket[K] | bool:
@@ -176,9 +186,9 @@ class LoadTable(Generic[K]):
         """Make every key absent and every ticket stale."""
         with self._lock:
             before, self.states = self.states, {}
-        for found in list(before.values()):
-            if isinstance(found, LoadTicket):
-                found._done.set()
+            for found in list(before.values()):
+                if isinstance(found, LoadTicket):
+                    found._end()
 
     def _finish(self, ticket: LoadTicket[K], *, loaded: bool) -> bool:
         with self._lock:
@@ -187,5 +197,5 @@ class LoadTable(Generic[K]):
                 self.states[ticket.key] = _LOADED
             elif current:
                 del self.states[ticket.key]
-        ticket._done.set()
+            ticket._end()
         return current

@@ -5,20 +5,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gevar.align import UINT64_MAX
 from gevar.status import PARAM_INVALID
 from gevar.types import DeviceId, LogicAddr, MemType, TensorDesc
 from gevar.var.mem_resource import POOL_MEM_TYPES
 from gevar.var.new_variables import WEIGHT_OP_TYPES, VarItem, assign_new_run
+from gevar.var.resolved_table import AddrArray
 from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.var_block import VarBlock, VarRecord
 from gevar.var.var_request import VarRequest
 from gevar.var.var_resource import VarResource
 from gevar.var.var_serial import VarSerial
 from gevar.var.var_undo import VarUndo
-
-AddrArray = npt.NDArray[np.uint64]
-"""Addresses."""
 
 _Register = Callable[[VarResource, VarRequest], VarRecord]
 _Run = tuple[list[VarBlock], list[LogicAddr]]
@@ -168,7 +165,7 @@ class VarBulk(VarSerial):
         After failure: where the runtime refused, variables that got memory before that keep it.
         Thread safety: as `get_var_memory_addr`; memory that is freed meanwhile is looked up again.
         """
-        if not np.issubdtype(addresses.dtype, np.integer):
+        if addresses.dtype.kind not in "iu":
             raise TypeError(f"addresses are {addresses.dtype}: give an array of integers")
         while True:
             self._require_mem_manager()
@@ -178,12 +175,26 @@ class VarBulk(VarSerial):
                 return result
 
     def _resolve_all(self, addresses: npt.NDArray[np.integer], device_id: DeviceId) -> AddrArray:
+        resource, flat = self._require(PARAM_INVALID), addresses.ravel()
+        if flat.dtype.kind == "i" and flat.min(initial=0) < 0:
+            raise self._no_block(resource, int(flat.min()))
+        addrs = flat.astype(np.uint64, copy=False)
+        if device_id in self._regions:
+            return self._resolve_each(addrs, device_id).reshape(addresses.shape)
+        found, missing = self._device_records.device(device_id).resolved(self._lock).resolve(addrs)
+        if missing.size:
+            found[missing] = self._resolve_each(addrs[missing], device_id)
+        return found.reshape(addresses.shape)
+
+    def _resolve_each(self, addrs: AddrArray, device_id: DeviceId) -> AddrArray:
+        """Resolve addresses that have no memory yet, or memory of other owners; one that is none is found first."""
+        numbers = addrs.tolist()
         with self._lock:
             resource = self._require(PARAM_INVALID)
-            blocks = [self._plain_block(resource, addr, device_id) for addr in addresses.ravel().tolist()]
+            blocks = [self._plain_block(resource, addr, device_id) for addr in numbers]
         data_addrs: dict[VarBlock, int] = {}
         found: list[int] = []
-        for addr, block in zip(addresses.ravel().tolist(), blocks, strict=True):
+        for addr, block in zip(numbers, blocks, strict=True):
             if block is None:
                 found.append(self.get_var_memory_addr(LogicAddr(addr), device_id=device_id))
                 continue
@@ -191,12 +202,10 @@ class VarBulk(VarSerial):
             if data_addr is None:
                 data_addr = data_addrs[block] = self.get_var_memory_addr(block.logic_addr, device_id=device_id)
             found.append(data_addr + addr - block.logic_addr)
-        return np.array(found, np.uint64).reshape(addresses.shape)
+        return np.array(found, np.uint64)
 
     def _plain_block(self, resource: VarResource, logic_addr: int, device_id: DeviceId) -> VarBlock | None:
         """The block of an address that has memory of its own on a device; None where more than that decides."""
-        if not 0 <= logic_addr <= UINT64_MAX:
-            raise self._no_block(resource, logic_addr)
         if device_id in self._regions:
             return None
         block = resource.blocks.find(logic_addr)
