@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from gevar.errors import StateError
 from gevar.om import OmFile
 from gevar.om.node import CONSTANT, CONSTANTOP, CONSTPLACEHOLDER, FILECONSTANT
 from gevar.session.file_tensors import FileTensor, ModelSource, file_tensors, open_model
@@ -96,8 +95,7 @@ def load_model(
         if session is None:
             session = stack.enter_context(Session(backend=backend))
         with session.lock:
-            if session.closed:
-                raise StateError(f"{session} is closed; make a new session")
+            session.check_open()
             loader = _Loader(session, DeviceId(device_id), path, stack)
             loader.place(om)
             device = session.runtime.device(device_id)

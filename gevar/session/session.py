@@ -2,16 +2,18 @@
 
 import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import TracebackType
 from typing import Self
 
 from acl_shim import Runtime, open_runtime
 from gevar.align import INT64_MAX
+from gevar.errors import StateError
 from gevar.memory import DeviceMemoryManager, HugePageMode, SessionMemAllocator
 from gevar.session.model_rt_var_manager import ModelRtVarManager
 from gevar.types import DeviceId
 from gevar.var import VarManager, VarManagerPool
+from gevar.var.sleeping import ReloadVar
 
 _ids = itertools.count(1)
 
@@ -97,6 +99,44 @@ class Session:
             sessions = SessionMemAllocator.instance(self.runtime)
             allocator = sessions.get_var_mem_allocator(self.id, device_id, self.options, max_bytes=max(most, 1))
             manager.init_expandable_memory_allocator(allocator, device_id)
+
+    def sleep(
+        self,
+        kinds: Collection[str] | None = None,
+        keep: str = "host",
+        reload: ReloadVar | None = None,
+        *,
+        device_id: DeviceId | None = None,
+    ) -> int:
+        """Give the pages under variables in memory that grows back to the device; every address stays.
+
+        As `VarManager.sleep`, which says more. Weights of models are not variables, and stay.
+
+        Raises
+        ------
+        ValueError, StateError, AclError
+            As `VarManager.sleep`; also a `StateError` when the session is closed.
+        """
+        with self.lock:
+            self.check_open()
+            return self.var_manager.sleep(kinds, keep, reload, device_id=device_id)
+
+    def wake(self, device_id: DeviceId | None = None) -> None:
+        """Bring back pages and bytes of variables that sleep, as `VarManager.wake`.
+
+        Raises
+        ------
+        OutOfMemoryError, AclError, FormatError, StateError, Exception
+            As `VarManager.wake`; also a `StateError` when the session is closed.
+        """
+        with self.lock:
+            self.check_open()
+            self.var_manager.wake(device_id)
+
+    def check_open(self) -> None:
+        """Raise `StateError` when the session is closed."""
+        if self._closed:
+            raise StateError(f"{self} is closed; make a new session")
 
     @property
     def closed(self) -> bool:

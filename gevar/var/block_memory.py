@@ -8,6 +8,8 @@ Differs: edges 16, 17 and 41 of docs/differences.md.
 
 import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -129,6 +131,12 @@ class ExpandableMemory:
     def _take(self, size_bytes: int) -> DevAddr:
         spare = self._spare.get(size_bytes)
         return spare.pop() if spare else self._allocator.malloc_memory(MALLOC_PURPOSE, size_bytes, True)
+
+    @contextmanager
+    def held(self) -> Iterator[ExpandableMemoryAllocator]:
+        """Give the allocator, while no other thread takes memory of it, fills it or gives it back."""
+        with self._lock:
+            yield self._allocator
 
     def release(self, *, is_kept: bool = False) -> None:
         """Give all memory back, once nobody is filling a piece of it.

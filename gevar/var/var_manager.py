@@ -2,9 +2,9 @@
 
 `VarManager` is built in steps, one subject each: `SessionState` (life cycle, sizes), `VarRegistry` (names and logical
 addresses), `VarMemory` (device memory), `VarGraphs` (what graphs do to variables), `VarData` (what is in the memory),
-`VarSerial` (stored states), `VarBulk` (many variables at once). Writers take the manager's one re-entrant lock.
-Look-ups that find something read one immutable record without it; reading weights, allocating, copying and writing
-messages happen outside it.
+`VarSerial` (stored states), `VarBulk` (many variables at once), `VarSleep` (pages given back for a while). Writers take
+the manager's one re-entrant lock. Look-ups that find something read one immutable record without it; reading weights,
+allocating, copying and writing messages happen outside it.
 
 Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager.
 """
@@ -17,14 +17,14 @@ from gevar.types import DevAddr, DeviceId, MemType
 from gevar.var.invariants import broken_invariants
 from gevar.var.session_state import DEFAULT_DEVICE_ID, SessionVersion
 from gevar.var.var_block import VarBlock
-from gevar.var.var_bulk import VarBulk
 from gevar.var.var_memory import release_all
 from gevar.var.var_rows import Savings, VarRow, explain_record, row_of, savings_of, standing_for
+from gevar.var.var_sleep import VarSleep
 from gevar.var.var_snapshot import UnknownFields
 from gevar.var.variable import Variable
 
 
-class VarManager(VarBulk):
+class VarManager(VarSleep):
     """Variables of one session; `VarManagerPool` makes one per session.
 
     Parameters
