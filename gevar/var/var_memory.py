@@ -1,5 +1,7 @@
 """Device memory of variables: what a logical address stands for on a device."""
 
+from typing import Final
+
 from gevar.align import var_block_bytes
 from gevar.errors import AddressError, GevarError
 from gevar.memory import ExpandableMemoryAllocator, MemoryManager
@@ -15,6 +17,8 @@ from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.var_block import VarBlock
 from gevar.var.var_registry import VarRegistry
 from gevar.var.var_resource import VarResource
+
+_HBM: Final = MemType.RT_MEMORY_HBM
 
 
 class VarMemory(VarRegistry):
@@ -91,6 +95,15 @@ class VarMemory(VarRegistry):
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetVarMemoryAddr, GetAutoMallocVarAddr.
         Differs: edges 5, 7, 13, 14, 15, 16, 17, 24 and 41 of docs/differences.md.
         """
+        device = self._device_records.devices.get(device_id)
+        if (
+            device is not None
+            and memory_type is _HBM
+            and not (graph_name or self._regions or self._mem_manager is None)
+        ):
+            found = device.records.get(logic_addr)
+            if found is not None:  # the start of a variable that has memory: what is asked most
+                return found.data_addr
         while True:
             manager, generation = self._require_mem_manager(), self._device_records.generation
             known = self._resource
