@@ -1,9 +1,9 @@
 """Sessions and loaded models."""
 
+from gevar.runtime import ModelRtVarManager, VarShapeAndMemory
 from gevar.session.load import load_model
 from gevar.session.loaded_model import LoadedModel
 from gevar.session.loaded_tensor import LoadedTensor
-from gevar.session.model_rt_var_manager import ModelRtVarManager, VarShapeAndMemory
 from gevar.session.session import Session
 from gevar.session.verify import Difference, VerifyReport
 

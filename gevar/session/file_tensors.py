@@ -15,6 +15,7 @@ from gevar.om.attr_value import attr_value
 from gevar.om.consts import ConstNode, ConstStorage
 from gevar.om.model import OmModel
 from gevar.om.node import CONSTANT, CONSTANTOP, VARIABLE, OmNode
+from gevar.runtime.rt_var_manager import VARIABLE_PLACEMENT
 from gevar.types import TensorDesc
 from gevar.types.tensor_sizes import calc_tensor_mem_size
 from gevar.var import VarOp
@@ -26,9 +27,9 @@ ModelSource = str | PathLike[str] | bytes | bytearray | memoryview
 
 _VAR_OP_ATTRS: Final = (
     *("location", "offset", "length", "storage_shape", "dtype", "size", "placement", "addr"),
-    REF_VAR_SRC_VAR_NAME,
+    *(REF_VAR_SRC_VAR_NAME, VARIABLE_PLACEMENT),
 )
-"""Attributes of FileConstant, ConstPlaceHolder and reference nodes that the variable manager reads."""
+"""Attributes of nodes that the variable manager reads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Final
 
 from gevar.om import OmFile
 from gevar.om.node import CONSTANT, CONSTANTOP, CONSTPLACEHOLDER, FILECONSTANT
+from gevar.runtime import TensorPlacement
 from gevar.session.file_tensors import FileTensor, ModelSource, file_tensors, open_model
 from gevar.session.loaded_model import LoadedModel
 from gevar.session.loaded_tensor import LoadedTensor
@@ -154,7 +155,10 @@ class _Loader:
         first = min(om.models, key=lambda model: model.name)
         base, size = first.int_attr(VARIABLE_ADDR_ATTR), first.int_attr(VARIABLE_SIZE_ATTR)
         if base or size:
-            self._session.rt_var_manager.init(self._device_id, base, size)
+            external = self._session.rt_session
+            self._session.rt_var_manager.init(
+                self._device_id, base, size, external.external_var_addr, external.external_var_size
+            )
         for submodel in om.submodels:
             if submodel.om is not None:
                 self._session_init(submodel.om)
@@ -172,7 +176,8 @@ class _Loader:
             record = manager.get_var_shape_and_memory(op.name, self._device_id)
             if op.op_type == CONSTANTOP:
                 self._request_constant(tensor, record.logic_addr, record.dev_addr)
-            self._row(tensor, record.logic_addr, record.dev_addr)
+            is_on_host = record.placement is TensorPlacement.ON_HOST
+            self._row(tensor, record.logic_addr, None if is_on_host else record.dev_addr)
 
     def _request_constant(self, tensor: FileTensor, logic_addr: LogicAddr, dev_addr: DevAddr) -> None:
         """Ask for the bytes of a Constant, once for each device and address."""

@@ -170,7 +170,8 @@ class LoadedModel:
     def _on_device(self, tensor: str | LoadedTensor) -> LoadedTensor:
         self._check_open()
         row = self.tensor(tensor) if isinstance(tensor, str) else tensor
-        if row.size_bytes and (row.dev_addr is None or row.note):
+        is_on_host = row.kind == VARIABLE and row.logic_addr is not None
+        if row.size_bytes and (row.note or (row.dev_addr is None and not is_on_host)):
             raise VariableError(row.name, f"{row.kind} has no bytes of this model on the device: {row.note}")
         return row
 

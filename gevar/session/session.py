@@ -10,7 +10,7 @@ from acl_shim import Runtime, open_runtime
 from gevar.align import INT64_MAX
 from gevar.errors import StateError
 from gevar.memory import DeviceMemoryManager, HugePageMode, SessionMemAllocator
-from gevar.session.model_rt_var_manager import ModelRtVarManager
+from gevar.runtime import RtSession, RtVarManagerPool
 from gevar.types import DeviceId
 from gevar.var import VarManager, VarManagerPool
 from gevar.var.sleeping import ReloadVar
@@ -37,7 +37,7 @@ class Session:
         Number of the session, which is its key in the `VarManagerPool`; unique in the process.
     options : dict
         Options by GE's names.
-    runtime, var_manager, memory_manager, rt_var_manager
+    runtime, var_manager, memory_manager, rt_var_manager, rt_session
         What the session is made of.
 
     Raises
@@ -77,7 +77,9 @@ class Session:
         self.memory_manager = DeviceMemoryManager(self.runtime)
         self.var_manager: VarManager = VarManagerPool.instance().get_var_manager(self.id)
         self.var_manager.set_options(self.options)
-        self.rt_var_manager = ModelRtVarManager(self.id, self.var_manager, self.memory_manager)
+        managers = RtVarManagerPool.instance()
+        self.rt_var_manager = managers.get_var_manager(self.id, self.var_manager, self.memory_manager)
+        self.rt_session = RtSession(self.id, self.rt_var_manager)
         self.lock = threading.RLock()
         self._closed = False
 
@@ -155,11 +157,9 @@ class Session:
             if self._closed:
                 return
             self._closed = True
-        self.rt_var_manager.destroy()
         try:
-            VarManagerPool.instance().remove_var_manager(self.id)
+            self.rt_session.destroy_resources(self.runtime, None)
         finally:
-            SessionMemAllocator.instance(self.runtime).remove_allocator(self.id)
             self.memory_manager.close()
 
     def __enter__(self) -> Self:
