@@ -1,1 +1,1 @@
-"""The command line: `gevar info`, `gevar inspect`, `gevar load`."""
+"""The command line: `gevar info`, `gevar inspect`, `gevar load`, `gevar bench`."""

@@ -2,6 +2,7 @@
 
 import click
 
+from gevar.cli.bench import bench
 from gevar.cli.info import info
 from gevar.cli.inspect import inspect
 from gevar.cli.load import load
@@ -13,5 +14,5 @@ def commands() -> None:
     """GE's variable manager: look at OM models and load them into device memory."""
 
 
-for _command in (info, inspect, load):
+for _command in (info, inspect, load, bench):
     commands.add_command(_command)
