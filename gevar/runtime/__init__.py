@@ -1,16 +1,28 @@
 """Variables at run time: managers that models restore them into, and the kernels that take them from there."""
 
+from gevar.runtime.execute_graph import ExecuteGraph, ExeNode, Stage, ValueHolder
+from gevar.runtime.model_executor import ModelExecutor
 from gevar.runtime.model_rt_var_manager import ModelRtVarManager, RtVarManagerPool
 from gevar.runtime.rt_session import RtSession
 from gevar.runtime.rt_var_manager import RtVarManager, StorageShape, TensorData, TensorPlacement, VarShapeAndMemory
+from gevar.runtime.variable_lowering import LoweringGlobalData, LowerResult, lowering_copy, lowering_variable
 
 __all__ = [
+    "ExeNode",
+    "ExecuteGraph",
+    "LowerResult",
+    "LoweringGlobalData",
+    "ModelExecutor",
     "ModelRtVarManager",
     "RtSession",
     "RtVarManager",
     "RtVarManagerPool",
+    "Stage",
     "StorageShape",
     "TensorData",
     "TensorPlacement",
+    "ValueHolder",
     "VarShapeAndMemory",
+    "lowering_copy",
+    "lowering_variable",
 ]
