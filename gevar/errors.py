@@ -12,6 +12,7 @@ The whole tree::
     ├── VariableError(LookupError)                  a variable that is not there, or not as described
     ├── SizeOverflowError(OverflowError)            a size or address that leaves the range of GE's integer
     ├── FormatError(ValueError)                     a tensor description or conversion that breaks a rule
+    ├── GraphError(ValueError)                      a graph that is wrong, or an edit that would make it so
     ├── ModelFileError(ValueError)                  a model file or message that cannot be what it should be
     └── LoadError(OSError)                          bytes of a weight file that could not be read
 
@@ -39,6 +40,7 @@ __all__ = [
     "BackendUnavailableError",
     "FormatError",
     "GevarError",
+    "GraphError",
     "HostFunctionError",
     "LoadError",
     "ModelFileError",
@@ -168,6 +170,36 @@ class FormatError(GevarError, ValueError):
         self.source = source
         self.rule = rule
         self.destination = destination
+        self.status = status
+
+
+class GraphError(GevarError, ValueError):
+    """Raised where a graph cannot be what it should be, or an edit would leave it so; the graph stays as it was.
+
+    Parameters
+    ----------
+    graph
+        Name of the graph, or of the model; None where it is not known.
+    reason
+        What is wrong, with names and numbers.
+    node
+        Name of the node concerned; None where it is no single one.
+    status
+        GE's status number of this failure; None where GE has none.
+
+    Attributes
+    ----------
+    graph, reason, node, status
+        As given.
+    """
+
+    def __init__(self, graph: str | None, reason: str, *, node: str | None = None, status: int | None = None) -> None:
+        places = {"graph": graph, "node": node}
+        named = ", ".join(f"{what} {name!r}" for what, name in places.items() if name is not None)
+        super().__init__(f"{named or 'graph'}: {_one_line(reason)}")
+        self.graph = graph
+        self.reason = reason
+        self.node = node
         self.status = status
 
 

@@ -14,6 +14,7 @@ from gevar.errors import (
     BackendUnavailableError,
     FormatError,
     GevarError,
+    GraphError,
     LoadError,
     ModelFileError,
     OutOfMemoryError,
@@ -55,6 +56,13 @@ CASES: list[tuple[GevarError, dict[str, object], str]] = [
         "NCHW (1, 3) to NC1HWC0: rank must be 4",
     ),
     (FormatError("ND", "no size"), {"destination": None}, "ND: no size"),
+    (
+        GraphError("main", "input 3 is asked for, it has 2 inputs", node="add", status=FAILED),
+        {"graph": "main", "node": "add", "reason": "input 3 is asked for, it has 2 inputs", "status": FAILED},
+        "graph 'main', node 'add': input 3 is asked for, it has 2 inputs",
+    ),
+    (GraphError("main", "has a cycle"), {"node": None, "status": None}, "graph 'main': has a cycle"),
+    (GraphError(None, "was removed", node="add"), {"graph": None}, "node 'add': was removed"),
     (
         ModelFileError(Path("m.om"), 156, "model_num", "is 9, expected 1 to 8"),
         {"file": "m.om", "offset": 156, "field": "model_num", "reason": "is 9, expected 1 to 8"},
