@@ -14,6 +14,7 @@ from typing import Final
 from gevar.om import OmFile
 from gevar.om.node import CONSTANT, CONSTANTOP, CONSTPLACEHOLDER, FILECONSTANT
 from gevar.runtime import TensorPlacement
+from gevar.session.caller_device import caller_device
 from gevar.session.file_tensors import FileTensor, ModelSource, file_tensors, open_model
 from gevar.session.loaded_model import LoadedModel
 from gevar.session.loaded_tensor import LoadedTensor
@@ -91,12 +92,13 @@ def load_model(
     gevar.errors.ModelFileError: missing.om: file at offset 0: cannot be opened: ...
     """
     om, path = open_model(model)
-    with om, ExitStack() as stack:
+    with om, ExitStack() as outer, ExitStack() as stack:
         own_session = session is None
         if session is None:
             session = stack.enter_context(Session(backend=backend))
         with session.lock:
             session.check_open()
+            outer.enter_context(caller_device(session.runtime))
             loader = _Loader(session, DeviceId(device_id), path, stack)
             loader.place(om)
             device = session.runtime.device(device_id)

@@ -10,6 +10,7 @@ from acl_shim.errors import size_text
 from acl_shim.host_memory import HostBuffer, read_access
 from gevar.errors import StateError, VariableError
 from gevar.om.node import CONSTANTOP, VARIABLE
+from gevar.session.caller_device import caller_device
 from gevar.session.file_tensors import ModelSource
 from gevar.session.loaded_tensor import LoadedTensor
 from gevar.session.session import Session
@@ -104,7 +105,8 @@ class LoadedModel:
             if row.kind in (VARIABLE, CONSTANTOP) and row.logic_addr is not None:
                 self.session.var_manager.read_var_memory(row.logic_addr, value, self.device_id)
             elif row.dev_addr is not None:
-                self.session.memory_manager.memcpy_out(value, row.dev_addr, self.device_id)
+                with caller_device(self.session.runtime):
+                    self.session.memory_manager.memcpy_out(value, row.dev_addr, self.device_id)
         return _as_array(value, row)
 
     def write(self, tensor: str | LoadedTensor, data: HostBuffer) -> None:
@@ -133,7 +135,8 @@ class LoadedModel:
         if row.kind in (VARIABLE, CONSTANTOP) and row.logic_addr is not None:
             self.session.var_manager.write_var_memory(row.logic_addr, data, self.device_id)
         elif row.dev_addr is not None:
-            self.session.memory_manager.memcpy_in(row.dev_addr, row.size_bytes, data, self.device_id)
+            with caller_device(self.session.runtime):
+                self.session.memory_manager.memcpy_in(row.dev_addr, row.size_bytes, data, self.device_id)
 
     def verify(self, model: ModelSource) -> VerifyReport:
         """Read the file again and compare every constant and initial value with the bytes on the device.
@@ -151,7 +154,8 @@ class LoadedModel:
             As `read`.
         """
         self._check_open()
-        return verify_tensors(model, self.rows, self.session.runtime.device(self.device_id))
+        with caller_device(self.session.runtime):
+            return verify_tensors(model, self.rows, self.session.runtime.device(self.device_id))
 
     def close(self) -> None:
         """Give back what was got for this model; a second call does nothing.
@@ -165,7 +169,8 @@ class LoadedModel:
             return
         self._closed = True
         if not self.session.closed:
-            self._closing.close()
+            with caller_device(self.session.runtime):
+                self._closing.close()
 
     def _on_device(self, tensor: str | LoadedTensor) -> LoadedTensor:
         self._check_open()

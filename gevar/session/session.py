@@ -11,6 +11,7 @@ from gevar.align import INT64_MAX
 from gevar.errors import StateError
 from gevar.memory import DeviceMemoryManager, HugePageMode, SessionMemAllocator
 from gevar.runtime import RtSession, RtVarManagerPool
+from gevar.session.caller_device import CallerDeviceAllocator, CallerDeviceMemory, caller_device
 from gevar.types import DeviceId
 from gevar.var import VarManager, VarManagerPool
 from gevar.var.sleeping import ReloadVar
@@ -51,6 +52,7 @@ class Session:
     -----
     Closed by `close`, `with`, or when the process ends. Closing gives back all device memory of the session; models
     loaded into it can no longer be read.
+    The device that the calling thread had current is current again after each call.
     Thread safety: any thread may load, read and write; one closes when the others are done.
 
     Source: GE source, runtime/v1/graph/manager and runtime/v1/common/runtime/rt_session.cc, RtSession.
@@ -78,7 +80,8 @@ class Session:
         self.var_manager: VarManager = VarManagerPool.instance().get_var_manager(self.id)
         self.var_manager.set_options(self.options)
         managers = RtVarManagerPool.instance()
-        self.rt_var_manager = managers.get_var_manager(self.id, self.var_manager, self.memory_manager)
+        memory = CallerDeviceMemory(self.memory_manager, self.runtime)
+        self.rt_var_manager = managers.get_var_manager(self.id, self.var_manager, memory)
         self.rt_session = RtSession(self.id, self.rt_var_manager)
         self.lock = threading.RLock()
         self._closed = False
@@ -100,7 +103,7 @@ class Session:
             most = min(manager.get_var_mem_max_size(), INT64_MAX)
             sessions = SessionMemAllocator.instance(self.runtime)
             allocator = sessions.get_var_mem_allocator(self.id, device_id, self.options, max_bytes=max(most, 1))
-            manager.init_expandable_memory_allocator(allocator, device_id)
+            manager.init_expandable_memory_allocator(CallerDeviceAllocator(allocator), device_id)
 
     def sleep(
         self,
@@ -157,10 +160,11 @@ class Session:
             if self._closed:
                 return
             self._closed = True
-        try:
-            self.rt_session.destroy_resources(self.runtime, None)
-        finally:
-            self.memory_manager.close()
+        with caller_device(self.runtime):
+            try:
+                self.rt_session.destroy_resources(self.runtime, None)
+            finally:
+                self.memory_manager.close()
 
     def __enter__(self) -> Self:
         return self

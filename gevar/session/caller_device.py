@@ -1,0 +1,126 @@
+"""The caller's device: what a thread had current before a call of a session is current after it.
+
+A call makes the device it works on current on its thread; these wrappers put back what was there. A thread that had
+none keeps the last one.
+
+Differs: edge 41 of docs/differences.md; GE allocates on whatever device is current.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from acl_shim import Runtime
+from acl_shim.api_types import ContextHandle
+from acl_shim.host_memory import HostBuffer
+from acl_shim.table import new_cell
+from gevar.memory import ExpandableActiveMemoryAllocator, MemoryManager
+from gevar.memory.expandable_sleep import Reload
+from gevar.types import DevAddr, DeviceId, MemType
+
+
+@contextmanager
+def caller_device(runtime: Runtime) -> Iterator[None]:
+    """Keep the context that is current on the calling thread, and with it the device.
+
+    Raises
+    ------
+    AclError
+        The context cannot be made current again: it was destroyed meanwhile.
+    """
+    context = new_cell("uintptr_t *")
+    if runtime.closed or runtime.api.aclrtGetCurrentContext(context):  # there is none
+        yield
+        return
+    try:
+        yield
+    finally:
+        if not runtime.closed:
+            code = runtime.api.aclrtSetCurrentContext(ContextHandle(context[0]))
+            runtime.check(code, "aclrtSetCurrentContext", {"context": context[0]})
+
+
+class CallerDeviceMemory:
+    """A memory manager that keeps the caller's device; implements `MemoryManager`.
+
+    Parameters
+    ----------
+    upstream
+        The manager that does the work.
+    runtime
+        Its runtime.
+
+    Thread safety: as `upstream`. Each method is the one of `MemoryManager`.
+    """
+
+    def __init__(self, upstream: MemoryManager, runtime: Runtime) -> None:
+        self._upstream = upstream
+        self._runtime = runtime
+
+    def malloc_memory(self, mem_type: MemType, purpose: str, size_bytes: int, device_id: DeviceId) -> DevAddr:
+        """Allocate a block."""
+        with caller_device(self._runtime):
+            return self._upstream.malloc_memory(mem_type, purpose, size_bytes, device_id)
+
+    def free_memory(self, mem_type: MemType, dev_addr: DevAddr, device_id: DeviceId) -> None:
+        """Free a block on its owner's device."""
+        with caller_device(self._runtime):
+            self._upstream.free_memory(mem_type, dev_addr, device_id)
+
+    def get_rdma_pool_memory(self, mem_type: MemType, size_bytes: int, device_id: DeviceId) -> DevAddr:
+        """Return registered memory."""
+        with caller_device(self._runtime):
+            return self._upstream.get_rdma_pool_memory(mem_type, size_bytes, device_id)
+
+    def get_host_pool_memory(self, mem_type: MemType, size_bytes: int) -> int:
+        """Return the address of zeroed host memory."""
+        with caller_device(self._runtime):
+            return self._upstream.get_host_pool_memory(mem_type, size_bytes)
+
+    def memcpy_in(self, dev_addr: DevAddr, max_bytes: int, data: HostBuffer, device_id: DeviceId) -> None:
+        """Copy host bytes to a device."""
+        with caller_device(self._runtime):
+            self._upstream.memcpy_in(dev_addr, max_bytes, data, device_id)
+
+    def memcpy_out(self, data: HostBuffer, dev_addr: DevAddr, device_id: DeviceId) -> None:
+        """Copy bytes of a device to the host."""
+        with caller_device(self._runtime):
+            self._upstream.memcpy_out(data, dev_addr, device_id)
+
+
+class CallerDeviceAllocator:
+    """Memory that grows and keeps the caller's device; implements `ExpandableMemoryAllocator`, and sleeps.
+
+    Parameters
+    ----------
+    upstream
+        The allocator that does the work.
+
+    Thread safety: as `upstream`. Each method is the one of `ExpandableActiveMemoryAllocator`.
+    """
+
+    def __init__(self, upstream: ExpandableActiveMemoryAllocator) -> None:
+        self._upstream = upstream
+        self._runtime = upstream.device.runtime
+        self.is_support_expandable_memory = upstream.is_support_expandable_memory
+        self.set_reuse = upstream.set_reuse
+        self.set_share_phy_allocator = upstream.set_share_phy_allocator
+
+    def malloc_memory(self, purpose: str, size_bytes: int, incremental: bool = False) -> DevAddr:
+        """Return memory."""
+        with caller_device(self._runtime):
+            return self._upstream.malloc_memory(purpose, size_bytes, incremental)
+
+    def free_memory(self) -> None:
+        """Give all memory back."""
+        with caller_device(self._runtime):
+            self._upstream.free_memory()
+
+    def sleep(self, keep: str = "host", reload: Reload | None = None) -> int:
+        """Give all pages back."""
+        with caller_device(self._runtime):
+            return self._upstream.sleep(keep, reload)
+
+    def wake(self) -> None:
+        """Bring pages and bytes back."""
+        with caller_device(self._runtime):
+            self._upstream.wake()
