@@ -41,6 +41,8 @@ class DescriptorEncoder:
     def __init__(self) -> None:
         self._by_id: dict[int, str] = {}
         self._by_fields: dict[tuple[object, ...], str] = {}
+        self._last_fields: tuple[object, ...] = ()
+        self._last = ""
 
     def encode(self, desc: TensorDesc) -> str:
         """Return a description in wire form.
@@ -53,17 +55,18 @@ class DescriptorEncoder:
             A number or text does not fit its field.
         """
         known = self._by_id.get(id(desc))
-        if known is None:
-            known = self._by_id[id(desc)] = self._encode_new(desc)
-        return known
-
-    def _encode_new(self, desc: TensorDesc) -> str:
+        if known is not None:
+            return known
         if desc.attrs:
-            return _delimited(desc)
-        fields = _fields(desc)
-        known = self._by_fields.get(fields)
-        if known is None:
-            known = self._by_fields[fields] = _delimited(desc)
+            known = _delimited(desc)
+        else:
+            fields = _fields(desc)
+            if fields == self._last_fields:  # neighbours often are alike, and to compare is faster than to hash
+                known = self._last
+            else:
+                known = self._by_fields.get(fields) or self._by_fields.setdefault(fields, _delimited(desc))
+                self._last_fields, self._last = fields, known
+        self._by_id[id(desc)] = known
         return known
 
 

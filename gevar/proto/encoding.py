@@ -6,6 +6,7 @@ parts encodes them once, `encode("latin-1")`.
 Source: protobuf encoding, https://protobuf.dev/programming-guides/encoding/ (format, not code).
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from gevar.align import UINT64_MAX
@@ -35,6 +36,17 @@ def varint(value: int) -> str:
         return _SHORT[value]
     high = _high.get(value >> _GROUP_BITS) or _remember(value)
     return _LOW[value & _GROUP - 1] + high
+
+
+def varints(values: Iterable[int]) -> list[str]:
+    """Return many numbers in wire form; see `varint`."""
+    high, low, short, lowest = _high, _LOW, _SHORT, _GROUP - 1
+    return [
+        low[value & lowest] + (high.get(value >> _GROUP_BITS) or _remember(value))
+        if not 0 <= value <= lowest
+        else short[value]
+        for value in values
+    ]
 
 
 def _remember(value: int) -> str:

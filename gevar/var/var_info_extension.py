@@ -103,8 +103,9 @@ def _tells_its_name(record: VarRecord, snapshot: VarSnapshot) -> bool:
 
 def _write_blocks(extension: "VarManagerExtension", snapshot: VarSnapshot) -> None:
     """Write what is known of blocks; those in memory of a pool are not restored."""
-    maker_name = maker_names((record.block.logic_addr, record) for record in snapshot.records)
-    for block in snapshot.blocks:
+    is_simple = len(snapshot.records) == len(snapshot.blocks) and all(type(one) is VarBlock for one in snapshot.records)
+    maker_name = maker_names([] if is_simple else [(record.block.logic_addr, record) for record in snapshot.records])
+    for block in [] if is_simple else snapshot.blocks:  # a key with a block of its own made that block
         if block.mem_type in POOL_MEM_TYPES:
             continue
         if block.name != maker_name(block.logic_addr, block.desc):

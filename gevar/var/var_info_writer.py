@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from gevar.errors import VariableError
 from gevar.proto.descriptor_bytes import DescriptorEncoder
-from gevar.proto.encoding import LENGTHS, varint, wire_text
+from gevar.proto.encoding import LENGTHS, varint, varints, wire_text
 from gevar.status import FAILED
 from gevar.types import TensorDesc
 from gevar.var.graph_tables import TransRoad
@@ -82,8 +82,8 @@ def _text(data: bytes) -> str:
     return data.decode("latin-1")
 
 
-def _by_text(records: Iterable[VarRecord], *, strict: bool) -> tuple[list[tuple[str, VarRecord]], list[VarRecord]]:
-    """Sort what keys stand for by the text of the key; return the records of each text that is that of several, too."""
+def _by_text(records: Iterable[VarRecord], *, strict: bool) -> tuple[dict[str, VarRecord], list[VarRecord]]:
+    """What keys stand for, by the text of the key; and the records of each text that is that of several."""
     endings: dict[tuple[int, int], str] = {}
     by_text: dict[str, VarRecord] = {}
     same: dict[str, list[VarRecord]] = {}
@@ -102,35 +102,39 @@ def _by_text(records: Iterable[VarRecord], *, strict: bool) -> tuple[list[tuple[
             raise VariableError(text, reason, status=FAILED)
         _log.warning("key %r is that of %s: GE will read the first of them only", text, names)
         by_text[text] = several[0]
-    return sorted(by_text.items()), [record for _, several in sorted(same.items()) for record in several]
+    return by_text, [record for _, several in sorted(same.items()) for record in several]
 
 
-def _resource_parts(snapshot: VarSnapshot, by_text: Iterable[tuple[str, VarRecord]]) -> list[str]:
+def _resource_parts(snapshot: VarSnapshot, by_text: Mapping[str, VarRecord]) -> list[str]:
     """The message `VarResourceInfo`, in parts."""
-    encode, extern_memory, lengths = DescriptorEncoder().encode, snapshot.extern_memory, LENGTHS
+    encode, lengths = DescriptorEncoder().encode, LENGTHS
+    blocks = sorted(snapshot.blocks, key=attrgetter("logic_addr"))
     parts: list[str] = []
     devices: list[str] = []
     starts: dict[VarRecord, str] = {}
-    for block in sorted(snapshot.blocks, key=attrgetter("logic_addr")):
-        addr, kind = varint(block.logic_addr), lengths[block.mem_type]
+    for block, addr in zip(blocks, varints([block.logic_addr for block in blocks]), strict=True):
+        kind = lengths[block.mem_type]
         parts.append(f"\x0a{lengths[len(addr) + len(kind) + 2]}\x08{addr}\x10{kind}")
-        start = f"\x0a{encode(block.desc)}\x10{addr}" if block.logic_addr else f"\x0a{encode(block.desc)}"
-        starts[block] = start
-        if block.logic_addr in extern_memory:
-            start += _number("\x18", extern_memory[block.logic_addr].dev_addr)
-        value = f"\x12{lengths[len(start)]}{start}"
-        devices.append(f"\x42{lengths[len(addr) + len(value) + 1]}\x08{addr}{value}")
-    for text, record in by_text:
-        offset, kind = record.offset, lengths[record.block.mem_type]
+        value = f"\x0a{encode(block.desc)}\x10{addr}" if block.logic_addr else f"\x0a{encode(block.desc)}"
+        starts[block] = value
+        if block.logic_addr in snapshot.extern_memory:
+            value += _number("\x18", snapshot.extern_memory[block.logic_addr].dev_addr)
+        size = lengths[len(value)]
+        devices.append(f"\x42{lengths[len(addr) + len(size) + len(value) + 2]}\x08{addr}\x12{size}{value}")
+    texts = sorted(by_text)
+    for text, offset in zip(texts, varints([by_text[text].offset for text in texts]), strict=True):
+        record = by_text[text]
+        name, kind = text if text.isascii() else wire_text(text), lengths[record.block.mem_type]
         start = starts.get(record) or f"\x0a{encode(record.desc)}{_number(_ADDRESS, record.block.logic_addr)}"
-        start = f"{start}\x18{varint(offset)}\x20{kind}" if offset else f"{start}\x20{kind}"
-        name = text if text.isascii() else wire_text(text)
-        key, value = f"\x0a{lengths[len(name)]}{name}", f"\x12{lengths[len(start)]}{start}"
-        parts.append(f"\x12{lengths[len(key) + len(value)]}{key}{value}")
-    for name, desc in sorted(snapshot.cur_descs.items()):
-        text, value = name if name.isascii() else wire_text(name), encode(desc)
-        key = f"\x0a{lengths[len(text)]}{text}\x12"
-        parts.append(f"\x1a{lengths[len(key) + len(value)]}{key}{value}")
+        end = f"\x18{offset}\x20{kind}" if record.offset else f"\x20{kind}"
+        head, size = lengths[len(name)], lengths[len(start) + len(end)]
+        entry_size = lengths[len(head) + len(name) + len(size) + len(start) + len(end) + 2]
+        parts.append(f"\x12{entry_size}\x0a{head}{name}\x12{size}{start}{end}")
+    cur_descs = snapshot.cur_descs
+    for name in sorted(cur_descs):
+        text, value = name if name.isascii() else wire_text(name), encode(cur_descs[name])
+        head = lengths[len(text)]
+        parts.append(f"\x1a{lengths[len(head) + len(text) + len(value) + 2]}\x0a{head}{text}\x12{value}")
     return [*parts, _text(_graph_tables_bytes(snapshot)), *devices, _text(snapshot.unknown.resource)]
 
 
