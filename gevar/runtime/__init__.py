@@ -3,17 +3,24 @@
 from gevar.runtime.execute_graph import ExecuteGraph, ExeNode, Stage, ValueHolder
 from gevar.runtime.model_executor import ModelExecutor
 from gevar.runtime.model_rt_var_manager import ModelRtVarManager, RtVarManagerPool
+from gevar.runtime.om2_rt_var_manager import Om2RTVarManager, Om2RTVarManagerPool
+from gevar.runtime.om2_var_resource import CopyInfo, RTVarEntry, RTVarResource
 from gevar.runtime.rt_session import RtSession
 from gevar.runtime.rt_var_manager import RtVarManager, StorageShape, TensorData, TensorPlacement, VarShapeAndMemory
 from gevar.runtime.variable_lowering import LoweringGlobalData, LowerResult, lowering_copy, lowering_variable
 
 __all__ = [
+    "CopyInfo",
     "ExeNode",
     "ExecuteGraph",
     "LowerResult",
     "LoweringGlobalData",
     "ModelExecutor",
     "ModelRtVarManager",
+    "Om2RTVarManager",
+    "Om2RTVarManagerPool",
+    "RTVarEntry",
+    "RTVarResource",
     "RtSession",
     "RtVarManager",
     "RtVarManagerPool",
