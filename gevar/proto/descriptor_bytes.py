@@ -35,11 +35,16 @@ class DescriptorEncoder:
 
     The wire form is that of `gevar.proto.encoding`, a character for each byte.
 
+    Attributes
+    ----------
+    known : dict
+        What was written, by the `id` of the description: a look-up takes less than a call.
+
     The descriptions must live as long as the encoder. Thread safety: none; make one for each thread.
     """
 
     def __init__(self) -> None:
-        self._by_id: dict[int, str] = {}
+        self.known: dict[int, str] = {}
         self._by_fields: dict[tuple[object, ...], str] = {}
         self._last_fields: tuple[object, ...] = ()
         self._last = ""
@@ -54,7 +59,7 @@ class DescriptorEncoder:
         ValueError
             A number or text does not fit its field.
         """
-        known = self._by_id.get(id(desc))
+        known = self.known.get(id(desc))
         if known is not None:
             return known
         if desc.attrs:
@@ -66,7 +71,7 @@ class DescriptorEncoder:
             else:
                 known = self._by_fields.get(fields) or self._by_fields.setdefault(fields, _delimited(desc))
                 self._last_fields, self._last = fields, known
-        self._by_id[id(desc)] = known
+        self.known[id(desc)] = known
         return known
 
 

@@ -7,7 +7,8 @@ VarResource::VarResourceToSerial.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -15,9 +16,9 @@ from gevar.errors import VariableError
 from gevar.proto.descriptor_bytes import DescriptorEncoder
 from gevar.proto.encoding import LENGTHS, varint, varints, wire_text
 from gevar.status import FAILED
-from gevar.types import TensorDesc
+from gevar.types import LogicAddr, TensorDesc
 from gevar.var.graph_tables import TransRoad
-from gevar.var.var_block import VarRecord
+from gevar.var.var_block import ExternMemory, VarBlock, VarRecord
 from gevar.var.var_info_extension import write_extension
 from gevar.var.var_snapshot import VarSnapshot
 from gevar.var.wire_key import wire_key_ending
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from gevar.proto.ge_ir import TensorDescriptor
     from gevar.proto.var_manager import TransNodeMultiInfo, VarAddrMgrInfo, VarDescInfo
 
-_ADDRESS: Final = "\x10"  # tag of the address in `VarAddrMgrInfo`
+_ENTRIES_PER_PIECE: Final = 256
 
 _log = logging.getLogger("gevar.var")
 
@@ -67,19 +68,15 @@ def write_info(snapshot: VarSnapshot, *, strict: bool, extension: bool) -> bytes
         use_max_mem_size=config.use_max_mem_size,
     )
     by_text, shadowed = _by_text(snapshot.records, strict=strict)
-    resource = _resource_parts(snapshot, by_text)
+    resource = _resource_pieces(snapshot, by_text)
     after = VarManagerInfo()
     for mem_type, figures in snapshot.mem_figures.items():
         after.mem_resource_map[mem_type].var_mem_size = figures.var_mem_size
     if extension:
         write_extension(after.gevar, snapshot, shadowed)
     rest = after.SerializeToString(deterministic=True) + snapshot.unknown.manager
-    head = f"{_text(before.SerializeToString())}\x4a{varint(sum(map(len, resource)))}"
-    return "".join((head, *resource, _text(rest))).encode("latin-1")
-
-
-def _text(data: bytes) -> str:
-    return data.decode("latin-1")
+    head = f"\x4a{varint(sum(map(len, resource)))}".encode("latin-1")
+    return b"".join((before.SerializeToString(), head, *resource, rest))
 
 
 def _by_text(records: Iterable[VarRecord], *, strict: bool) -> tuple[dict[str, VarRecord], list[VarRecord]]:
@@ -105,37 +102,74 @@ def _by_text(records: Iterable[VarRecord], *, strict: bool) -> tuple[dict[str, V
     return by_text, [record for _, several in sorted(same.items()) for record in several]
 
 
-def _resource_parts(snapshot: VarSnapshot, by_text: Mapping[str, VarRecord]) -> list[str]:
-    """The message `VarResourceInfo`, in parts."""
-    encode, lengths = DescriptorEncoder().encode, LENGTHS
-    blocks = sorted(snapshot.blocks, key=attrgetter("logic_addr"))
-    parts: list[str] = []
-    devices: list[str] = []
-    starts: dict[VarRecord, str] = {}
-    for block, addr in zip(blocks, varints([block.logic_addr for block in blocks]), strict=True):
-        kind = lengths[block.mem_type]
-        parts.append(f"\x0a{lengths[len(addr) + len(kind) + 2]}\x08{addr}\x10{kind}")
-        value = f"\x0a{encode(block.desc)}\x10{addr}" if block.logic_addr else f"\x0a{encode(block.desc)}"
-        starts[block] = value
-        if block.logic_addr in snapshot.extern_memory:
-            value += _number("\x18", snapshot.extern_memory[block.logic_addr].dev_addr)
-        size = lengths[len(value)]
-        devices.append(f"\x42{lengths[len(addr) + len(size) + len(value) + 2]}\x08{addr}\x12{size}{value}")
-    texts = sorted(by_text)
+def _resource_pieces(snapshot: VarSnapshot, by_text: Mapping[str, VarRecord]) -> list[bytes]:
+    """The message `VarResourceInfo`, in pieces."""
+    encoder, blocks = DescriptorEncoder(), sorted(snapshot.blocks, key=attrgetter("logic_addr"))
+    addrs = dict(zip(blocks, varints([block.logic_addr for block in blocks]), strict=True))
+    return [
+        *_pieces(_offset_entries(addrs)),
+        *_pieces(_record_entries(by_text, addrs, encoder)),
+        *_pieces(_desc_entries(snapshot.cur_descs, encoder)),
+        _graph_tables_bytes(snapshot),
+        *_pieces(_device_entries(addrs, snapshot.extern_memory, encoder)),
+        snapshot.unknown.resource,
+    ]
+
+
+def _pieces(entries: Iterator[str]) -> Iterator[bytes]:
+    """Join entries; a few at a time, which stay in the processor's cache."""
+    while some := list(islice(entries, _ENTRIES_PER_PIECE)):
+        yield "".join(some).encode("latin-1")
+
+
+def _offset_entries(addrs: Mapping[VarBlock, str]) -> Iterator[str]:
+    """Entries of `var_offset_map`."""
+    for block, addr in addrs.items():
+        kind = LENGTHS[block.mem_type]
+        yield f"\x0a{LENGTHS[len(addr) + len(kind) + 2]}\x08{addr}\x10{kind}"
+
+
+def _record_entries(
+    by_text: Mapping[str, VarRecord], addrs: Mapping[VarBlock, str], encoder: DescriptorEncoder
+) -> Iterator[str]:
+    """Entries of `var_addr_mgr_map`: what each key stands for."""
+    known, encode, lengths, texts = encoder.known, encoder.encode, LENGTHS, sorted(by_text)
     for text, offset in zip(texts, varints([by_text[text].offset for text in texts]), strict=True):
         record = by_text[text]
-        name, kind = text if text.isascii() else wire_text(text), lengths[record.block.mem_type]
-        start = starts.get(record) or f"\x0a{encode(record.desc)}{_number(_ADDRESS, record.block.logic_addr)}"
-        end = f"\x18{offset}\x20{kind}" if record.offset else f"\x20{kind}"
-        head, size = lengths[len(name)], lengths[len(start) + len(end)]
-        entry_size = lengths[len(head) + len(name) + len(size) + len(start) + len(end) + 2]
-        parts.append(f"\x12{entry_size}\x0a{head}{name}\x12{size}{start}{end}")
-    cur_descs = snapshot.cur_descs
+        name, block = text if text.isascii() else wire_text(text), record.block
+        desc = known.get(id(record.desc)) or encode(record.desc)
+        if record.offset and block in addrs and block.logic_addr:
+            value = f"\x0a{desc}\x10{addrs[block]}\x18{offset}\x20{lengths[block.mem_type]}"
+        else:
+            numbers = (("\x10", block.logic_addr), ("\x18", record.offset), ("\x20", block.mem_type))
+            value = f"\x0a{desc}{''.join(_number(*number) for number in numbers)}"
+        head, size = lengths[len(name)], lengths[len(value)]
+        entry_size = lengths[len(head) + len(name) + len(size) + len(value) + 2]
+        yield f"\x12{entry_size}\x0a{head}{name}\x12{size}{value}"
+
+
+def _desc_entries(cur_descs: Mapping[str, TensorDesc], encoder: DescriptorEncoder) -> Iterator[str]:
+    """Entries of `cur_var_tensor_desc_map`."""
+    known, encode, lengths = encoder.known, encoder.encode, LENGTHS
     for name in sorted(cur_descs):
-        text, value = name if name.isascii() else wire_text(name), encode(cur_descs[name])
+        text, desc = name if name.isascii() else wire_text(name), cur_descs[name]
+        value = known.get(id(desc)) or encode(desc)
         head = lengths[len(text)]
-        parts.append(f"\x1a{lengths[len(head) + len(text) + len(value) + 2]}\x0a{head}{text}\x12{value}")
-    return [*parts, _text(_graph_tables_bytes(snapshot)), *devices, _text(snapshot.unknown.resource)]
+        yield f"\x1a{lengths[len(head) + len(text) + len(value) + 2]}\x0a{head}{text}\x12{value}"
+
+
+def _device_entries(
+    addrs: Mapping[VarBlock, str], extern_memory: Mapping[LogicAddr, ExternMemory], encoder: DescriptorEncoder
+) -> Iterator[str]:
+    """Entries of `var_dev_addr_mgr_map`: the blocks."""
+    known, encode, lengths = encoder.known, encoder.encode, LENGTHS
+    for block, addr in addrs.items():
+        desc = known.get(id(block.desc)) or encode(block.desc)
+        value = f"\x0a{desc}\x10{addr}" if block.logic_addr else f"\x0a{desc}"
+        if block.logic_addr in extern_memory:
+            value += _number("\x18", extern_memory[block.logic_addr].dev_addr)
+        size = lengths[len(value)]
+        yield f"\x42{lengths[len(addr) + len(size) + len(value) + 2]}\x08{addr}\x12{size}{value}"
 
 
 def _number(tag: str, value: int) -> str:
