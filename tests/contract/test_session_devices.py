@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from acl_shim.host import HostControls
+from acl_shim.host_live import LiveObjects
 from acl_shim.table import new_cell
 from gevar import Session, load_model
 from gevar.errors import AclError, OutOfMemoryError, StateError
@@ -108,6 +110,13 @@ def _filled(session: Session, *devices: DeviceId) -> LogicAddr:
         session.init_var_memory(device)
         vm.get_var_memory_addr(addr, HBM, device)
     return addr
+
+
+def _after_first_use(host: HostControls) -> LiveObjects:
+    """What is alive once every device is set, which it stays."""
+    for number in (D0, D1, D2):
+        host_runtime().device(number).enter()
+    return live_now(host)
 
 
 def test_blocks_are_freed_on_their_owners_device(session: Session, three: HostControls) -> None:
@@ -281,3 +290,48 @@ def test_a_host_variable_of_a_model(session: Session, tmp_path: Path) -> None:
         loaded.write("h", np.arange(4, dtype=np.float32))
         assert loaded.read("h").tolist() == [0, 1, 2, 3]
         assert session.var_manager.get_var_malloc_mem_size() == 0
+
+
+@pytest.mark.parametrize("options", [{}, GROWING], ids=["plain", "growing"])
+def test_sessions_that_come_and_go_leave_nothing(three: HostControls, options: dict[str, str]) -> None:
+    before = _after_first_use(three)
+    for _ in range(30):
+        with Session(host_runtime(), options=options) as session:
+            _filled(session, D0, D1, D2)
+    assert live_now(three) == before
+
+
+def test_many_sessions_at_once_give_their_ranges_back(three: HostControls) -> None:
+    before = _after_first_use(three)
+    with ExitStack() as stack:
+        sessions = [stack.enter_context(Session(host_runtime(), options=GROWING)) for _ in range(64)]
+        for session in sessions:
+            _filled(session, D1)
+        live = live_now(three)
+        assert live.reservations == 64
+        assert live.reserved_bytes <= 64 * (16 << 30)  # not the whole card each
+    assert live_now(three) == before
+
+
+def test_many_threads_on_all_devices_share_one_session(session: Session) -> None:
+    vm = session.var_manager
+    _filled(session, D0, D1, D2)
+    addrs = [vm.assign_var_mem(f"t{n}", None, with_init(make_desc(64), bytes([n]) * 64)) for n in range(60)]
+    wrong: list[object] = []
+
+    def work(number: int) -> None:
+        device = DeviceId(number % 3)
+        for n, addr in enumerate(addrs):
+            value = np.empty(64, np.uint8)
+            vm.read_var_memory(addr, value, device)
+            if not (value == n).all():
+                wrong.append((device, n))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert vm.get_var_malloc_mem_size() == 3 * (60 * (512 + 1024) + 4096 + 1024)
+    vm.check()

@@ -92,7 +92,7 @@ def test_initial_data_that_is_too_long(memory: FakeMemory) -> None:
     assert (caught.value.status, memory.blocks) == (FAILED, {})
 
 
-def test_edge_29_an_address_is_published_after_its_data_and_only_own_memory_is_freed(memory: FakeMemory) -> None:
+def test_edge_29_memory_is_told_whole_and_freed_if_own(memory: FakeMemory) -> None:
     om2 = manager(memory, entry("v", init_data=b"x" * 16))
     memory.fail_at = 2  # the copy
     with pytest.raises(AclError):
