@@ -44,11 +44,8 @@ class AttrMap(MutableMapping[str, AttrValue]):
     @classmethod
     def from_proto(cls, attrs: Mapping[str, ge_ir.AttrDef], sharing: Sharing | None = None) -> Self:
         """Return the attributes of a message, which may go afterwards."""
-        sharing = sharing or Sharing()
         found = cls()
-        found._wires = {
-            sharing.text(name): sharing.wire(attr.SerializeToString(deterministic=True)) for name, attr in attrs.items()
-        }
+        found._wires = (sharing or Sharing()).wires(attrs)
         return found
 
     def write_to(self, attrs: MutableMapping[str, ge_ir.AttrDef]) -> None:

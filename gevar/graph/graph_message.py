@@ -51,9 +51,9 @@ def write_graph(graph: ComputeGraph, message: ge_ir.GraphDef) -> None:
     message.name = graph.name
     inputs, outputs = _end_texts(graph)
     stored_inputs, stored_outputs = graph._stored_ends
-    if stored_inputs and [node for node, _ in _anchors(graph, stored_inputs)] == graph._inputs:
+    if (found := _anchors(graph, stored_inputs)) and [node for node, _ in found] == graph._inputs:
         inputs = stored_inputs
-    if stored_outputs and _anchors(graph, stored_outputs) == graph._outputs:
+    if (found := _anchors(graph, stored_outputs)) and found == graph._outputs:
         outputs = stored_outputs
     message.input.extend(inputs)
     message.output.extend(outputs)

@@ -1,5 +1,8 @@
 """One object for equal texts, wire forms and descriptions: a model has few distinct ones for its many nodes."""
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 from google.protobuf.message import Message
 
 from gevar.proto import ge_ir
@@ -47,7 +50,15 @@ def stored_tensor_desc(desc: TensorDesc) -> StoredTensorDesc:
     ModelFileError
         `attr_groups` is no message `AttrGroups`.
     """
+    return _new_stored(desc) if desc.attrs else _known_stored(desc)
+
+
+def _new_stored(desc: TensorDesc) -> StoredTensorDesc:
     return StoredTensorDesc(tensor_desc_to_proto(desc).SerializeToString(deterministic=True), desc)
+
+
+_known_stored = lru_cache(maxsize=1024)(_new_stored)
+"""Descriptions without attributes, which are small and mostly the same ones."""
 
 
 class Sharing:
@@ -69,6 +80,15 @@ class Sharing:
         """Return the first wire form equal to this one."""
         return self._wires.setdefault(wire, wire)
 
+    def wires(self, messages: Mapping[str, Message]) -> dict[str, bytes]:
+        """Return messages by name in wire form."""
+        text, wire = self._texts.setdefault, self._wires.setdefault
+        found = {}
+        for name in messages:  # the items of a map of protobuf take twice as long
+            data = messages[name].SerializeToString(deterministic=True)
+            found[text(name, name)] = wire(data, data)
+        return found
+
     def desc(self, message: ge_ir.TensorDescriptor) -> StoredTensorDesc:
         """Return the description in a message, one for equal messages."""
         wire = message.SerializeToString(deterministic=True)
@@ -81,7 +101,27 @@ class Sharing:
 def rest_of(message: Message, owned: frozenset[str]) -> bytes:
     """Return a message in wire form without some of its fields; unknown fields stay."""
     rest = type(message)()
-    rest.CopyFrom(message)
-    for name in owned:
-        rest.ClearField(name)
+    if _may_have_unknown_fields(message):
+        rest.CopyFrom(message)
+        for name in owned:
+            rest.ClearField(name)
+        return rest.SerializeToString(deterministic=True)
+    for field, value in message.ListFields():  # the owned ones may be large
+        if field.name in owned:
+            continue
+        if isinstance(value, Message):
+            getattr(rest, field.name).CopyFrom(value)
+        elif isinstance(value, int | str):
+            setattr(rest, field.name, value)
+        else:
+            getattr(rest, field.name).extend(value)
     return rest.SerializeToString(deterministic=True)
+
+
+def _may_have_unknown_fields(message: Message) -> bool:
+    """Tell whether a message has unknown fields; an old protobuf cannot say."""
+    try:
+        from google.protobuf.unknown_fields import UnknownFieldSet
+    except ImportError:
+        return True
+    return len(UnknownFieldSet(message)) > 0

@@ -121,9 +121,11 @@ class SubgraphOwner:
 
     def _register(self, subgraphs: tuple["ComputeGraph", ...]) -> None:
         """Make subgraphs known to this root."""
+        taken = {self._name, *self._subgraphs}
         for subgraph in subgraphs:
-            if subgraph.name in self._subgraphs or subgraph.name == self._name:
+            if subgraph.name in taken:
                 raise GraphError(self._name, f"graph name {subgraph.name!r} is taken in this model")
+            taken.add(subgraph.name)
         for subgraph in subgraphs:
             self._subgraphs[subgraph.name] = subgraph
             subgraph._root = cast("ComputeGraph", self)
