@@ -1,13 +1,16 @@
 """Graphs and models as messages: written back as read, after edits too, and what is wrong is told."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from gevar.errors import GraphError
 from gevar.graph import ComputeGraph, Model, isolate_node
+from gevar.om import OmBuilder
 from gevar.proto import ge_ir
-from tests.helpers.graphs import edges, graph_of, op
+from tests.helpers.graphs import ROW, edges, graph_of, op
+from tests.helpers.shared import REPOSITORY
 
 UNKNOWN = b"\xa0\x3f\x07"  # field 1012 = 7
 
@@ -144,6 +147,23 @@ def test_names_may_hold_colons() -> None:
     graph.add_node(op("b"))
     graph["a:0"].out_data_anchor(0).link_to(graph["b"].in_data_anchor(0))
     assert edges(ComputeGraph.from_proto(graph.to_proto())) == {"a:0:0 -> b:0"}
+
+
+def test_the_example_of_the_page_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    builder = OmBuilder("m")
+    builder.output(builder.node("Relu", "y", inputs=[builder.data("x", ROW)], outputs=[ROW]))
+    builder.write(tmp_path / "model.om")
+    monkeypatch.chdir(tmp_path)
+    code = (REPOSITORY / "docs/graph.md").read_text().split("```python\n")[1].split("```")[0]
+    found: dict[str, object] = {}
+    exec(code, found)
+    assert capsys.readouterr().out.splitlines()[:2] == ["x Data []", "y Relu ['x']"]
+    message = found["message"]
+    assert isinstance(message, ge_ir.ModelDef)
+    assert inputs(message.graph[0], "y") == ["cast:0"]
+    assert inputs(message.graph[0], "cast") == ["x:0"]
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
