@@ -43,7 +43,7 @@ class TensorData:
     addr
         First byte: a device address, or one of this process for `TensorPlacement.ON_HOST`.
     size_bytes
-        Bytes of data.
+        Bytes there, padding after the data included.
     placement
         Which of the two.
     """
