@@ -20,7 +20,14 @@ class OutDataAnchor(NamedTuple):
 
     @property
     def peers(self) -> tuple["InDataAnchor", ...]:
-        """Inputs that read this output, in the order in which they were linked."""
+        """Inputs that read this output, in the order in which they were linked.
+
+        Raises
+        ------
+        GraphError
+            The node has no such output.
+        """
+        self.node._check_index(self.idx, len(self.node._outputs), "output")
         return tuple(self.node._outputs[self.idx])
 
     def link_to(self, peer: "InDataAnchor") -> None:
@@ -35,7 +42,7 @@ class OutDataAnchor(NamedTuple):
         self.node._link(self, peer)
 
     def unlink_all(self) -> None:
-        """Remove the edges to all inputs that read this output."""
+        """Remove the edges to all inputs that read this output; errors are those of `peers`."""
         for peer in self.peers:
             peer.unlink()
 
@@ -51,12 +58,20 @@ class InDataAnchor(NamedTuple):
 
     @property
     def peer(self) -> OutDataAnchor | None:
-        """Output that this input reads."""
+        """Output that this input reads.
+
+        Raises
+        ------
+        GraphError
+            The node has no such input.
+        """
+        self.node._check_index(self.idx, len(self.node._inputs), "input")
         return self.node._inputs[self.idx]
 
     def unlink(self) -> None:
-        """Remove the edge to this input, if there is one."""
-        self.node._unlink(self)
+        """Remove the edge to this input, if there is one; errors are those of `peer`."""
+        if self.peer is not None:
+            self.node._unlink(self)
 
     def __repr__(self) -> str:
         return f"{self.node.name}:{self.idx}"

@@ -155,6 +155,16 @@ def test_an_edge_that_cannot_be_is_refused(
     refused(lambda: link(graph[source[0]], source[1], graph[target[0]], target[1]), graph, *words)
 
 
+@pytest.mark.parametrize("idx", [-1, 2])
+def test_an_anchor_that_is_not_there_is_told(idx: int) -> None:
+    graph = graph_of(DIAMOND)
+    x, y = OutDataAnchor(graph["x"], idx), InDataAnchor(graph["y"], idx)
+    for use in (lambda: x.peers, x.unlink_all, lambda: graph["x"].out_data_anchor(idx)):
+        refused(use, graph, "'x'", f"output {idx} is asked for, it has 2 outputs")
+    for use in (lambda: y.peer, y.unlink, lambda: graph["y"].in_data_anchor(idx)):
+        refused(use, graph, "'y'", f"input {idx} is asked for, it has 2 inputs")
+
+
 def test_edges_stay_in_one_graph() -> None:
     graph, other = graph_of(DIAMOND), graph_of("z")
     refused(lambda: link(graph["a"], 0, other["z"], 0), graph, "'a'", "'z'")
