@@ -3,7 +3,8 @@
 from gevar.runtime.execute_graph import ExecuteGraph, ExeNode, Stage, ValueHolder
 from gevar.runtime.model_executor import ModelExecutor
 from gevar.runtime.model_rt_var_manager import ModelRtVarManager, RtVarManagerPool
-from gevar.runtime.om2_rt_var_manager import Om2RTVarManager, Om2RTVarManagerPool
+from gevar.runtime.om2_rt_var_manager import Om2RTVarManager
+from gevar.runtime.om2_rt_var_manager_pool import Om2RTVarManagerPool
 from gevar.runtime.om2_var_resource import CopyInfo, RTVarEntry, RTVarResource
 from gevar.runtime.rt_session import RtSession
 from gevar.runtime.rt_var_manager import RtVarManager, StorageShape, TensorData, TensorPlacement, VarShapeAndMemory

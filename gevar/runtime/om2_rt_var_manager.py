@@ -8,13 +8,13 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from gevar.errors import AddressError, GevarError, StateError, VariableError
+from gevar.errors import AddressError, VariableError
 from gevar.memory import MemoryManager
+from gevar.runtime.om2_var_blocks import Om2VarBlock, Om2VarBlocks, Place
 from gevar.runtime.om2_var_resource import RTVarEntry, RTVarResource
 from gevar.runtime.trans_steps import cast, convert, moves_data
 from gevar.status import FAILED, PARAM_INVALID
@@ -26,17 +26,6 @@ OM2_LOGIC_BASE: Final = 128 << 30
 
 THREADS: Final = 16
 _log = logging.getLogger("gevar.runtime")
-_Place = tuple[str, DeviceId]
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """Memory of a key on a device; `is_owned` where it is freed here."""
-
-    dev_addr: DevAddr
-    size_bytes: int
-    mem_type: MemType
-    is_owned: bool
 
 
 class Om2RTVarManager:
@@ -59,9 +48,8 @@ class Om2RTVarManager:
         self._lock = threading.RLock()
         self._resource = RTVarResource()
         self._external: tuple[DevAddr, int] | None = None
-        self._blocks: dict[_Place, _Block] = {}
-        self._places: LoadTable[_Place] = LoadTable(self._lock)
-        self._loaded: LoadTable[_Place] = LoadTable(self._lock)
+        self._blocks = Om2VarBlocks(memory_manager, self._lock)
+        self._loaded: LoadTable[Place] = LoadTable(self._lock)
 
     def init(self, resource: RTVarResource, external_addr: DevAddr | None = None, external_size: int = 0) -> None:
         """Take variables over; keys that are there stay as they are.
@@ -116,7 +104,7 @@ class Om2RTVarManager:
         After failure: nothing is left allocated, and the next call tries again.
         """
         entry = self.entry(var) if isinstance(var, str) else var
-        block = self._obtain(entry.var_key, device_id, lambda: self._make(entry, device_id))
+        block = self._blocks.obtain(entry.var_key, device_id, lambda: self._make(entry, device_id))
         return None if block is None else block.dev_addr
 
     def get_or_create_var_addr(self, key: str, device_id: DeviceId, size_bytes: int) -> DevAddr | None:
@@ -134,7 +122,7 @@ class Om2RTVarManager:
         hbm = MemType.RT_MEMORY_HBM
         block = None
         if size_bytes:
-            block = self._obtain(key, device_id, lambda: self._malloc(key, hbm, size_bytes, device_id))
+            block = self._blocks.obtain(key, device_id, lambda: self._blocks.malloc(key, hbm, size_bytes, device_id))
         if block is None:
             return None
         if block.size_bytes != size_bytes:
@@ -144,74 +132,39 @@ class Om2RTVarManager:
 
     def try_get_var_addr(self, key: str, device_id: DeviceId) -> DevAddr | None:
         """Return the memory that a key has on a device; None where it has none."""
-        block = self._blocks.get((key, device_id))
+        block = self._blocks.find(key, device_id)
         return None if block is None else block.dev_addr
 
-    def _obtain(self, key: str, device_id: DeviceId, make: Callable[[], _Block | None]) -> _Block | None:
-        """Return the memory of a key; make it where nobody has, and publish it when it is whole."""
-        place = key, device_id
-        while True:
-            with self._lock:
-                block = self._blocks.get(place)
-                if block is not None:
-                    return block
-                ticket, is_mine = self._places.enter(place)
-            if ticket is None:
-                return self._blocks.get(place)
-            if is_mine:
-                break
-            ticket.wait()
-        with ticket:
-            block = make()
-            with self._lock:
-                is_current = self._places.states.get(place) is ticket
-                if is_current and block is not None:
-                    self._blocks[place] = block
-                elif block is None:
-                    ticket.abort()
-        if block is not None and not is_current:  # finalised meanwhile
-            self._free(block, device_id)
-            raise StateError(f"session {self.session_id} was finalised while {key} got memory: ask again")
-        return block
-
-    def _make(self, entry: RTVarEntry, device_id: DeviceId) -> _Block | None:
+    def _make(self, entry: RTVarEntry, device_id: DeviceId) -> Om2VarBlock | None:
         """Memory of a variable that holds what it starts with."""
         data = entry.init_data
         if data is not None and len(data) > entry.size:
             reason = f"its initial data has {len(data)} B and the variable {entry.size} B"
             raise VariableError(entry.var_key, reason, status=FAILED)
         if entry.extern_dev_addr is not None:
-            block = _Block(entry.extern_dev_addr, entry.size, entry.memory_type, is_owned=False)
+            block = Om2VarBlock(entry.extern_dev_addr, entry.size, entry.memory_type, is_owned=False)
         elif self._external is not None:
             block = self._external_block(entry, *self._external)
         elif entry.size:
-            block = self._malloc(entry.var_key, entry.memory_type, entry.size, device_id)
+            block = self._blocks.malloc(entry.var_key, entry.memory_type, entry.size, device_id)
         else:
             return None
         if data:
             try:
                 self._memory.memcpy_in(block.dev_addr, entry.size, data, device_id)
             except BaseException:
-                self._free(block, device_id)
+                self._blocks.free(block, device_id)
                 raise
         return block
 
-    def _malloc(self, key: str, mem_type: MemType, size_bytes: int, device_id: DeviceId) -> _Block:
-        addr = self._memory.malloc_memory(mem_type, f"OM2 variable {key}", size_bytes, device_id)
-        return _Block(addr, size_bytes, mem_type, is_owned=True)
-
-    def _external_block(self, entry: RTVarEntry, addr: DevAddr, size_bytes: int) -> _Block:
+    def _external_block(self, entry: RTVarEntry, addr: DevAddr, size_bytes: int) -> Om2VarBlock:
         offset = entry.logic_addr - OM2_LOGIC_BASE
         if not 0 <= offset <= size_bytes - entry.size:
             reason = f"{entry.size} B of {entry.var_key} do not lie in the {size_bytes} B from {OM2_LOGIC_BASE} on"
             error = AddressError(LogicAddr(entry.logic_addr), reason)
             error.status = FAILED
             raise error
-        return _Block(DevAddr(addr + offset), entry.size, entry.memory_type, is_owned=False)
-
-    def _free(self, block: _Block, device_id: DeviceId) -> None:
-        if block.is_owned:
-            self._memory.free_memory(block.mem_type, block.dev_addr, device_id)
+        return Om2VarBlock(DevAddr(addr + offset), entry.size, entry.memory_type, is_owned=False)
 
     def trans_all_var_data(self, names: Iterable[str], device_id: DeviceId, graph_id: int) -> list[str]:
         """Bring the data of variables into the form that a graph changed them to; return those that were converted.
@@ -333,64 +286,5 @@ class Om2RTVarManager:
             The device refuses a block; the others are freed, and it is its owner's to give back.
         """
         with self._lock:
-            blocks, self._blocks = self._blocks, {}
-            self._places.clear()
             self._loaded.clear()
-        failures: list[GevarError] = []
-        for (_, device_id), block in blocks.items():
-            try:
-                self._free(block, device_id)
-            except GevarError as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
-
-
-class Om2RTVarManagerPool:
-    """The OM2 managers of a process, one per session.
-
-    Thread safety: all methods, from any thread.
-    Source: GE source, runtime/om2, Om2RTVarManagerPool.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._managers: dict[int, Om2RTVarManager] = {}
-
-    def get_manager(self, session_id: int, memory_manager: MemoryManager) -> Om2RTVarManager:
-        """Return the manager of a session; a new one over this memory at the first question."""
-        with self._lock:
-            manager = self._managers.get(session_id)
-            if manager is None:
-                manager = self._managers[session_id] = Om2RTVarManager(session_id, memory_manager)
-            return manager
-
-    def remove_manager(self, session_id: int) -> None:
-        """Take a manager out and finalise it; does nothing for a session without one.
-
-        Raises
-        ------
-        AclError
-            As `Om2RTVarManager.finalize`.
-        """
-        with self._lock:
-            manager = self._managers.pop(session_id, None)
-        if manager is not None:
-            manager.finalize()
-
-    def destroy(self) -> None:
-        """Take every manager out and finalise it.
-
-        Raises
-        ------
-        AclError
-            The first failure; the other managers are finalised all the same.
-        """
-        failures: list[GevarError] = []
-        for session_id in list(self._managers):
-            try:
-                self.remove_manager(session_id)
-            except GevarError as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
+        self._blocks.free_all()

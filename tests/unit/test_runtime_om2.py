@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from gevar.errors import AclError, AddressError, FormatError, VariableError
+from gevar.errors import AclError, AddressError, FormatError, StateError, VariableError
 from gevar.runtime import CopyInfo, Om2RTVarManager, Om2RTVarManagerPool, RTVarEntry, RTVarResource
 from gevar.runtime.om2_rt_var_manager import OM2_LOGIC_BASE
 from gevar.runtime.trans_steps import convert, moves_data
@@ -301,3 +301,17 @@ def test_the_pool_has_one_manager_for_a_session(memory: FakeMemory) -> None:
     assert pool.get_manager(1, memory) is not one
     pool.destroy()
     assert memory.blocks == {}
+
+
+def test_memory_that_is_got_while_all_is_freed_goes_back(memory: FakeMemory) -> None:
+    om2 = manager(memory, entry("v"))
+
+    def finalize() -> None:
+        memory.on_malloc = None
+        om2.finalize()
+
+    memory.on_malloc = finalize
+    with pytest.raises(StateError, match="all memory was freed while v_DT_INT8 got some on device 0"):
+        om2.get_var_dev_addr("v", D0)
+    assert memory.blocks == {}
+    assert om2.get_var_dev_addr("v", D0) is not None
