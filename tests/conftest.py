@@ -11,6 +11,12 @@ from acl_shim.host import HostControls, host_controls
 from tests.helpers.runtime import BACKENDS, alive_text, controls
 
 
+def pytest_collection_finish() -> None:
+    """Leave what the collection made out of later searches for unreachable objects; there are many, after each test."""
+    gc.collect()
+    gc.freeze()
+
+
 def _backend_params() -> list[object]:
     return [pytest.param(name, marks=pytest.mark.npu) if name == "npu" else name for name in BACKENDS]
 
