@@ -242,7 +242,7 @@ def _take_edges(new: Node, node: Node) -> None:
             new._link(source, InDataAnchor(new, anchor.idx))
     for before in node.in_control_nodes:
         before._unlink_control(node)
-        (new if before is node else before)._link_control(new)
+        before._link_control(new)
     for after in node.out_control_nodes:
         node._unlink_control(after)
         new._link_control(after)

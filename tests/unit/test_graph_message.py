@@ -98,6 +98,16 @@ def test_a_list_in_another_form_stays_until_its_edges_change(texts: list[str]) -
     assert inputs(graph.to_proto(), "z") == ["other:0", "", *controls]
 
 
+def test_a_list_in_another_form_goes_with_a_control_edge() -> None:
+    message = graph_of("x/0/1; y/0/1; z/1/1").to_proto()
+    message.op[2].input[:] = ["x:-1", "y:0"]
+    graph = ComputeGraph.from_proto(message)
+    graph["y"].link_control_to(graph["z"])
+    assert inputs(graph.to_proto(), "z") == ["y:0", "x:-1", "y:-1"]
+    graph["z"].in_control_anchor.unlink_all()
+    assert inputs(graph.to_proto(), "z") == ["y:0"]
+
+
 def test_ends_in_another_form_stay_until_they_change() -> None:
     message = small()
     message.input[:] = ["x:1", "w:0"]
