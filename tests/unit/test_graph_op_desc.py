@@ -113,6 +113,7 @@ def test_a_copy_is_apart() -> None:
     first.output_i = [1024]
     first.id = 3
     second = first.copy("b")
+    assert second.output_i == (1024,)
     second.attrs["n"] = 2
     second.update_input_desc(0, WIDE)
     second.output_i = [0]

@@ -26,7 +26,8 @@ def order(graph: ComputeGraph) -> list[str]:
         ("x/0/1; a; b; c; x:0 -> a:0; x:0 -> b:0; a:0 -> c:0", "x a b c"),
         # an edge twice counts twice
         ("x/0/2; y/2/1; x:0 -> y:0; x:1 -> y:1; x => y", "x y"),
-        # NextIteration closes a loop
+        # NextIteration closes a loop: nothing waits for it, and it makes nothing ready
+        ("n/0/1/NextIteration; e/0/1; m/2/1/Merge; n:0 -> m:0; e:0 -> m:1", "n e m"),
         (
             "n/1/1/NextIteration; m/2/1/Merge; s; e/0/1; e:0 -> m:0; n:0 -> m:1; m:0 -> s:0; s:0 -> n:0; n => m",
             "e m s n",
