@@ -416,21 +416,28 @@ int acl_aclrtSetOpExecuteTimeOut(const acl_table *table, uint32_t timeout);
 int acl_aclrtSetOpExecuteTimeOutV2(const acl_table *table, uint64_t timeout, uint64_t *actualTimeout);
 int acl_aclrtDeviceTaskAbort(const acl_table *table, int32_t deviceId, uint32_t timeout);
 int acl_aclrtStreamStop(const acl_table *table, uintptr_t stream);
-int acl_aclrtMemcpyAsyncWithCondition(const acl_table *table, uintptr_t dst, size_t destMax, uintptr_t src, size_t count, int kind, uintptr_t stream);
-int acl_aclrtReduceAsync(const acl_table *table, uintptr_t dst, uintptr_t src, uint64_t count, int kind, int type, uintptr_t stream, uintptr_t reserve);
+int acl_aclrtMemcpyAsyncWithCondition(const acl_table *table, uintptr_t dst, size_t destMax, uintptr_t src,
+                                      size_t count, int kind, uintptr_t stream);
+int acl_aclrtReduceAsync(const acl_table *table, uintptr_t dst, uintptr_t src, uint64_t count, int kind, int type,
+                         uintptr_t stream, uintptr_t reserve);
 int acl_aclrtCmoAsync(const acl_table *table, uintptr_t src, size_t size, int cmoType, uintptr_t stream);
 int acl_aclrtMemFlush(const acl_table *table, uintptr_t devPtr, size_t size);
 int acl_aclrtMemInvalidate(const acl_table *table, uintptr_t devPtr, size_t size);
 int acl_aclrtMemP2PMap(const acl_table *table, uintptr_t devPtr, size_t size, int32_t dstDevId, uint64_t flags);
 int acl_aclrtIpcMemSetAttr(const acl_table *table, const char *key, int type, uint64_t attr);
 int acl_aclrtMemMapSetLink(const acl_table *table, uintptr_t handle, int adviceLink);
-int acl_aclrtMemMapSelectedLink(const acl_table *table, uintptr_t virPtrDst, size_t size, uintptr_t virPtrSrc, uint32_t linkIdx);
+int acl_aclrtMemMapSelectedLink(const acl_table *table, uintptr_t virPtrDst, size_t size, uintptr_t virPtrSrc,
+                                uint32_t linkIdx);
 int acl_aclrtGetSymbolAddress(const acl_table *table, uintptr_t symbol, uintptr_t *devPtr);
 int acl_aclrtGetSymbolSize(const acl_table *table, uintptr_t symbol, size_t *size);
-int acl_aclrtMemcpyToSymbol(const acl_table *table, uintptr_t symbol, uintptr_t src, size_t count, size_t offset, int kind);
-int acl_aclrtMemcpyToSymbolAsync(const acl_table *table, uintptr_t symbol, uintptr_t src, size_t count, size_t offset, int kind, uintptr_t stream);
-int acl_aclrtMemcpyFromSymbol(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol, size_t count, size_t offset, int kind);
-int acl_aclrtMemcpyFromSymbolAsync(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol, size_t count, size_t offset, int kind, uintptr_t stream);
+int acl_aclrtMemcpyToSymbol(const acl_table *table, uintptr_t symbol, uintptr_t src, size_t count, size_t offset,
+                            int kind);
+int acl_aclrtMemcpyToSymbolAsync(const acl_table *table, uintptr_t symbol, uintptr_t src, size_t count, size_t offset,
+                                 int kind, uintptr_t stream);
+int acl_aclrtMemcpyFromSymbol(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol, size_t count,
+                              size_t offset, int kind);
+int acl_aclrtMemcpyFromSymbolAsync(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol, size_t count,
+                                   size_t offset, int kind, uintptr_t stream);
 
 /* ---- Controls of the host runtime (hostacl.h) ---- */
 

@@ -1090,12 +1090,14 @@ static int acl_aclrtCheckArchCompatibility(const acl_table *table, const char *s
     return CALL(aclrtCheckArchCompatibility, socVersion, canCompatible);
 }
 
-static int acl_aclrtGetDeviceUtilizationRate(const acl_table *table, int32_t deviceId, aclrtUtilizationInfo *utilizationInfo) {
+static int acl_aclrtGetDeviceUtilizationRate(const acl_table *table, int32_t deviceId,
+                                             aclrtUtilizationInfo *utilizationInfo) {
     return CALL(aclrtGetDeviceUtilizationRate, deviceId, utilizationInfo);
 }
 
 static int acl_aclrtHostMemMapCapabilities(const acl_table *table, uint32_t deviceId, int hacType, int *capabilities) {
-    return CALL(aclrtHostMemMapCapabilities, deviceId, (aclrtHacType)hacType, (aclrtHostMemMapCapability *)capabilities);
+    return CALL(aclrtHostMemMapCapabilities, deviceId, (aclrtHacType)hacType,
+                (aclrtHostMemMapCapability *)capabilities);
 }
 
 static int acl_aclrtSetDeviceResLimit(const acl_table *table, int32_t deviceId, int type, uint32_t value) {
@@ -1150,7 +1152,8 @@ static int acl_aclrtGetStreamOverflowSwitch(const acl_table *table, uintptr_t st
     return CALL(aclrtGetStreamOverflowSwitch, (aclrtStream)stream, flag);
 }
 
-static int acl_aclrtGetOverflowStatus(const acl_table *table, uintptr_t outputAddr, size_t outputSize, uintptr_t stream) {
+static int acl_aclrtGetOverflowStatus(const acl_table *table, uintptr_t outputAddr, size_t outputSize,
+                                      uintptr_t stream) {
     return CALL(aclrtGetOverflowStatus, (void *)outputAddr, outputSize, (aclrtStream)stream);
 }
 
@@ -1174,12 +1177,16 @@ static int acl_aclrtStreamStop(const acl_table *table, uintptr_t stream) {
     return CALL(aclrtStreamStop, (aclrtStream)stream);
 }
 
-static int acl_aclrtMemcpyAsyncWithCondition(const acl_table *table, uintptr_t dst, size_t destMax, uintptr_t src, size_t count, int kind, uintptr_t stream) {
-    return CALL(aclrtMemcpyAsyncWithCondition, (void *)dst, destMax, (const void *)src, count, (aclrtMemcpyKind)kind, (aclrtStream)stream);
+static int acl_aclrtMemcpyAsyncWithCondition(const acl_table *table, uintptr_t dst, size_t destMax, uintptr_t src,
+                                             size_t count, int kind, uintptr_t stream) {
+    return CALL(aclrtMemcpyAsyncWithCondition, (void *)dst, destMax, (const void *)src, count, (aclrtMemcpyKind)kind,
+                (aclrtStream)stream);
 }
 
-static int acl_aclrtReduceAsync(const acl_table *table, uintptr_t dst, uintptr_t src, uint64_t count, int kind, int type, uintptr_t stream, uintptr_t reserve) {
-    return CALL(aclrtReduceAsync, (void *)dst, (const void *)src, count, (aclrtReduceKind)kind, (aclDataType)type, (aclrtStream)stream, (void *)reserve);
+static int acl_aclrtReduceAsync(const acl_table *table, uintptr_t dst, uintptr_t src, uint64_t count, int kind,
+                                int type, uintptr_t stream, uintptr_t reserve) {
+    return CALL(aclrtReduceAsync, (void *)dst, (const void *)src, count, (aclrtReduceKind)kind, (aclDataType)type,
+                (aclrtStream)stream, (void *)reserve);
 }
 
 static int acl_aclrtCmoAsync(const acl_table *table, uintptr_t src, size_t size, int cmoType, uintptr_t stream) {
@@ -1206,7 +1213,8 @@ static int acl_aclrtMemMapSetLink(const acl_table *table, uintptr_t handle, int 
     return CALL(aclrtMemMapSetLink, (aclrtDrvMemHandle)handle, (aclrtMemLinkType)adviceLink);
 }
 
-static int acl_aclrtMemMapSelectedLink(const acl_table *table, uintptr_t virPtrDst, size_t size, uintptr_t virPtrSrc, uint32_t linkIdx) {
+static int acl_aclrtMemMapSelectedLink(const acl_table *table, uintptr_t virPtrDst, size_t size, uintptr_t virPtrSrc,
+                                       uint32_t linkIdx) {
     return CALL(aclrtMemMapSelectedLink, (void *)virPtrDst, size, (void *)virPtrSrc, linkIdx);
 }
 
@@ -1218,20 +1226,26 @@ static int acl_aclrtGetSymbolSize(const acl_table *table, uintptr_t symbol, size
     return CALL(aclrtGetSymbolSize, (const void *)symbol, size);
 }
 
-static int acl_aclrtMemcpyToSymbol(const acl_table *table, uintptr_t symbol, uintptr_t src, size_t count, size_t offset, int kind) {
+static int acl_aclrtMemcpyToSymbol(const acl_table *table, uintptr_t symbol, uintptr_t src, size_t count, size_t offset,
+                                   int kind) {
     return CALL(aclrtMemcpyToSymbol, (const void *)symbol, (const void *)src, count, offset, (aclrtMemcpyKind)kind);
 }
 
-static int acl_aclrtMemcpyToSymbolAsync(const acl_table *table, uintptr_t symbol, uintptr_t src, size_t count, size_t offset, int kind, uintptr_t stream) {
-    return CALL(aclrtMemcpyToSymbolAsync, (const void *)symbol, (const void *)src, count, offset, (aclrtMemcpyKind)kind, (aclrtStream)stream);
+static int acl_aclrtMemcpyToSymbolAsync(const acl_table *table, uintptr_t symbol, uintptr_t src, size_t count,
+                                        size_t offset, int kind, uintptr_t stream) {
+    return CALL(aclrtMemcpyToSymbolAsync, (const void *)symbol, (const void *)src, count, offset, (aclrtMemcpyKind)kind,
+                (aclrtStream)stream);
 }
 
-static int acl_aclrtMemcpyFromSymbol(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol, size_t count, size_t offset, int kind) {
+static int acl_aclrtMemcpyFromSymbol(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol,
+                                     size_t count, size_t offset, int kind) {
     return CALL(aclrtMemcpyFromSymbol, (void *)dst, dstMax, (const void *)symbol, count, offset, (aclrtMemcpyKind)kind);
 }
 
-static int acl_aclrtMemcpyFromSymbolAsync(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol, size_t count, size_t offset, int kind, uintptr_t stream) {
-    return CALL(aclrtMemcpyFromSymbolAsync, (void *)dst, dstMax, (const void *)symbol, count, offset, (aclrtMemcpyKind)kind, (aclrtStream)stream);
+static int acl_aclrtMemcpyFromSymbolAsync(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol,
+                                          size_t count, size_t offset, int kind, uintptr_t stream) {
+    return CALL(aclrtMemcpyFromSymbolAsync, (void *)dst, dstMax, (const void *)symbol, count, offset,
+                (aclrtMemcpyKind)kind, (aclrtStream)stream);
 }
 
 /* ---- Two calls for one crossing ---- */
