@@ -52,5 +52,6 @@ def _report(error: Exception, debug: bool) -> int:
     """Print one line for an error, return the exit code that stands for it."""
     if debug:
         traceback.print_exc()
-    print(f"gevar: {' '.join(str(error).split())}", file=sys.stderr)
+    text = "; ".join((str(error), *getattr(error, "__notes__", ())))
+    print(f"gevar: {' '.join(text.split())}", file=sys.stderr)
     return _DEVICE if isinstance(error, AclError | BackendUnavailableError) else _FINDING

@@ -7,7 +7,12 @@ Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetAutoM
 """
 
 import threading
+from heapq import nlargest
+from operator import attrgetter
+from typing import Final
 
+from acl_shim.errors import size_text
+from gevar.errors import OutOfMemoryError
 from gevar.memory import ExpandableMemoryAllocator
 from gevar.types import DeviceId, LogicAddr, MemType
 from gevar.var.block_memory import BlockSource, DeviceRecord, ExpandableMemory, allocate_block
@@ -15,6 +20,8 @@ from gevar.var.load_state import LoadTable
 from gevar.var.resolved_table import ResolvedTable
 from gevar.var.var_block import VarBlock
 from gevar.var.var_key import VarKey
+
+_LARGEST: Final = 5  # variables that an error names
 
 
 class DeviceState:
@@ -180,8 +187,10 @@ class DeviceRecords:
             ticket.wait()
         try:
             record = allocate_block(block, mem_type, device_id, source)
-        except BaseException:
+        except BaseException as error:
             ticket.abort()
+            if isinstance(error, OutOfMemoryError):
+                error.add_note(self._largest_text(device_id))
             raise
         with self._lock:
             if ticket.commit():
@@ -191,6 +200,16 @@ class DeviceRecords:
                 return record, True
         record.release()
         return None
+
+    def _largest_text(self, device_id: DeviceId) -> str:
+        """What the variables of a device hold, and the largest of them, in words."""
+        with self._lock:
+            records = list(self.device(device_id).records.values())
+        total = size_text(sum(record.capacity_bytes for record in records))
+        largest = nlargest(_LARGEST, records, key=attrgetter("capacity_bytes"))
+        names = ", ".join(f"{record.block.name} {size_text(record.capacity_bytes)}" for record in largest)
+        held = f"{len(records)} variables hold {total} on device {device_id}"
+        return f"{held}; the largest: {names}" if names else held
 
     def expandables(self) -> list[ExpandableMemory]:
         """Return all memory that grows, of every device."""
