@@ -10,29 +10,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from acl_shim import Device, open_runtime
+from acl_shim import Device
 from acl_shim.api_types import MemHandle
-from acl_shim.host import host_controls
 from acl_shim.mem_info import physical_pages
 from acl_shim.structs import new_physical_prop
 from acl_shim.table import new_cell
 from benchmarks.harness import Promise, Row, alternate
+from benchmarks.host_pages import GIB, PAGE, roomy_device
 from gevar.memory import DeviceMemoryManager, ExpandableActiveMemoryAllocator
 from gevar.types import DataType, DeviceId, Format, LogicAddr, TensorDesc
 from gevar.var import VarManager
 
 ROUNDS = 7
-PAGE = 2 << 20
-MIB, GIB = 1 << 20, 1 << 30
+
+MIB = 1 << 20
 PAGES = 2_000
 _HUGE_RANGE = 1
-
-
-def _device() -> Device:
-    """Return a device with room for all of it; nobody touches the pages."""
-    runtime = open_runtime("host")
-    host_controls(runtime).configure(pages_2m=66 * GIB // PAGE)
-    return runtime.device(0)
 
 
 def _thread_us(call: Callable[[], object], count: int) -> float:
@@ -94,7 +87,7 @@ def _above_calls(name: str, device: Device, subject: Callable[[], float], condit
 
 def memory_page() -> Row:
     """Add a page to memory that grows, beside the calls alone."""
-    device = _device()
+    device = roomy_device()
 
     def subject() -> float:
         with _allocator(device) as allocator:
@@ -105,7 +98,7 @@ def memory_page() -> Row:
 
 def memory_first_touch() -> Row:
     """Resolve a variable of one page for the first time, beside the calls alone."""
-    device = _device()
+    device = roomy_device()
     desc = TensorDesc(DataType.DT_INT8, Format.FORMAT_ND, (PAGE - 1024,), size=PAGE - 1024)
 
     def subject() -> float:
@@ -125,7 +118,7 @@ def memory_first_touch() -> Row:
 
 def memory_growth() -> Row:
     """Fill 64 GiB of addresses by blocks of 1 MiB: the last eighth beside the first."""
-    device, count = _device(), 64 * GIB // MIB
+    device, count = roomy_device(), 64 * GIB // MIB
     eighth = count // 8
 
     def grow() -> tuple[float, float]:
@@ -147,7 +140,7 @@ def memory_growth() -> Row:
 
 def memory_random() -> Row:
     """Free and take blocks at random among many, beside the same among few."""
-    device = _device()
+    device = roomy_device()
 
     def steps(live: int) -> float:
         chance = random.Random(live)

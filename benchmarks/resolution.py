@@ -9,15 +9,13 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
-from acl_shim import open_runtime
-from acl_shim.host import host_controls
 from benchmarks.harness import Promise, Row, alternate
+from benchmarks.host_pages import GIB, roomy_device
 from gevar.memory import DeviceMemoryManager, ExpandableActiveMemoryAllocator
 from gevar.types import DataType, DeviceId, Format, LogicAddr, TensorDesc
 from gevar.var import VarManager
 
 ROUNDS = 5
-GIB = 1 << 30
 COUNTS = (1_000, 10_000, 100_000, 1_000_000)
 ASKED = 20_000
 BYTES = 1024
@@ -28,15 +26,14 @@ Addrs = npt.NDArray[np.uint64]
 @contextmanager
 def _variables(count: int) -> Iterator[tuple[VarManager, Addrs]]:
     """Give a manager whose variables all have device memory; nobody touches the pages."""
-    runtime = open_runtime("host")
-    host_controls(runtime).configure(pages_2m=66 * GIB >> 21)
+    device = roomy_device()
     desc = TensorDesc(DataType.DT_INT8, Format.FORMAT_ND, (BYTES,), size=BYTES)
     vm = VarManager(1)
     vm.init(0, 1)
     vm.set_memory_malloc_size(64 * GIB)
     addrs = vm.assign_many((f"v{number}", None, desc) for number in range(count))
-    allocator = ExpandableActiveMemoryAllocator(runtime.device(0), max_bytes=4 * GIB)
-    with DeviceMemoryManager(runtime) as memory, allocator:
+    allocator = ExpandableActiveMemoryAllocator(device, max_bytes=4 * GIB)
+    with DeviceMemoryManager(device.runtime) as memory, allocator:
         vm.set_mem_manager(memory)
         vm.init_expandable_memory_allocator(allocator, DeviceId(0))
         vm.resolve_many(addrs)
