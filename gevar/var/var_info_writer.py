@@ -16,7 +16,7 @@ from gevar.errors import VariableError
 from gevar.proto.descriptor_bytes import DescriptorEncoder
 from gevar.proto.encoding import LENGTHS, varint, varints, wire_text
 from gevar.status import FAILED
-from gevar.types import LogicAddr, TensorDesc
+from gevar.types import LogicAddr, MemType, TensorDesc
 from gevar.var.graph_tables import TransRoad
 from gevar.var.var_block import ExternMemory, VarBlock, VarRecord
 from gevar.var.var_info_extension import write_extension
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from gevar.proto.var_manager import TransNodeMultiInfo, VarAddrMgrInfo, VarDescInfo
 
 _ENTRIES_PER_PIECE: Final = 256
+_HBM_TYPE: Final = MemType.RT_MEMORY_HBM
+_HBM: Final = LENGTHS[_HBM_TYPE]
 
 _log = logging.getLogger("gevar.var")
 
@@ -134,14 +136,15 @@ def _record_entries(
 ) -> Iterator[str]:
     """Entries of `var_addr_mgr_map`: what each key stands for."""
     known, encode, lengths, texts = encoder.known, encoder.encode, LENGTHS, sorted(by_text)
-    for text, offset in zip(texts, varints([by_text[text].offset for text in texts]), strict=True):
-        record = by_text[text]
-        name, block = text if text.isascii() else wire_text(text), record.block
-        desc = known.get(id(record.desc)) or encode(record.desc)
-        if record.offset and block in addrs and block.logic_addr:
-            value = f"\x0a{desc}\x10{addrs[block]}\x18{offset}\x20{lengths[block.mem_type]}"
+    records = [by_text[text] for text in texts]
+    for text, record, offset in zip(texts, records, varints([one.offset for one in records]), strict=True):
+        name, desc = text if text.isascii() else wire_text(text), known.get(id(record.desc)) or encode(record.desc)
+        block = record if type(record) is VarBlock else record.block
+        addr, kind = addrs.get(block, ""), block.mem_type
+        if addr and record.offset and block.logic_addr:
+            value = f"\x0a{desc}\x10{addr}\x18{offset}\x20{_HBM if kind is _HBM_TYPE else lengths[kind]}"
         else:
-            numbers = (("\x10", block.logic_addr), ("\x18", record.offset), ("\x20", block.mem_type))
+            numbers = (("\x10", block.logic_addr), ("\x18", record.offset), ("\x20", kind))
             value = f"\x0a{desc}{''.join(_number(*number) for number in numbers)}"
         head, size = lengths[len(name)], lengths[len(value)]
         entry_size = lengths[len(head) + len(name) + len(size) + len(value) + 2]
@@ -166,7 +169,7 @@ def _device_entries(
     for block, addr in addrs.items():
         desc = known.get(id(block.desc)) or encode(block.desc)
         value = f"\x0a{desc}\x10{addr}" if block.logic_addr else f"\x0a{desc}"
-        if block.logic_addr in extern_memory:
+        if extern_memory and block.logic_addr in extern_memory:
             value += _number("\x18", extern_memory[block.logic_addr].dev_addr)
         size = lengths[len(value)]
         yield f"\x42{lengths[len(addr) + len(size) + len(value) + 2]}\x08{addr}\x12{size}{value}"
