@@ -58,9 +58,11 @@ class AddressIndex:
 
     def add(self, block: VarBlock) -> None:
         """Add a block that overlaps no other."""
+        if block.logic_addr >= self.end:
+            self.append(block)
+            return
         self._blocks[block.logic_addr] = block
         insort(self._starts, block.logic_addr)
-        self.end = max(self.end, block.end)
 
     def extend(self, addrs: list[LogicAddr], blocks: list[VarBlock]) -> None:
         """Add blocks, at least one, by their addresses; they rise, and lie behind all that are there."""

@@ -111,7 +111,9 @@ def _mem_figures(info: "VarManagerInfo") -> dict[MemType, MemFigures]:
 def _read_descs(snapshot: VarSnapshot, resource: "VarResourceInfo", decoder: DescriptorDecoder) -> None:
     """Read what goes by name."""
     for name, data in resource.cur_var_tensor_desc_map.items():
-        snapshot.cur_descs[name] = _decoded(decoder, data, "var_resource.cur_var_tensor_desc_map", name)
+        snapshot.cur_descs[name] = decoder.known.get(data) or _decoded(
+            decoder, data, "var_resource.cur_var_tensor_desc_map", name
+        )
     for name, road in resource.var_to_trans_road.items():
         snapshot.trans_roads[name] = _road(road, entry("var_resource.var_to_trans_road", name))
     snapshot.changed_graph_ids.update(resource.var_names_to_changed_graph_id)
@@ -169,7 +171,7 @@ def _entries(
     texts, names = {wire_key(found.key) for found in entries}, snapshot.cur_descs
     map_name = "var_resource.var_addr_mgr_map"
     for text, record in resource.var_addr_mgr_map.items():
-        desc = _decoded(decoder, record.desc, map_name, text)
+        desc = decoder.known.get(record.desc) or _decoded(decoder, record.desc, map_name, text)
         name = name_of_wire_key(text, desc, names)
         if name is None:
             form = wire_key_ending(desc.format, desc.dtype)
@@ -210,7 +212,8 @@ def _read_blocks(
         mem_type = _MEM_TYPES.get(offsets[addr])
         if mem_type is None:
             raise refused(entry("var_resource.var_offset_map", addr), f"{offsets[addr]} is no kind of memory")
-        desc, logic_addr = _decoded(decoder, record.desc, map_name, addr), LogicAddr(addr)
+        desc = decoder.known.get(record.desc) or _decoded(decoder, record.desc, map_name, addr)
+        logic_addr = LogicAddr(addr)
         if record.address != addr:
             raise refused(entry(map_name, addr), f"its address is {record.address}")
         _check_size(logic_addr, desc, map_name)

@@ -33,7 +33,8 @@ def tables_of(snapshot: VarSnapshot) -> VarResource:
     tables = VarResource()
     tables.is_restored = True
     for block in snapshot.blocks:
-        _refuse_overlap(tables, block)
+        if block.logic_addr < tables.blocks.end:
+            _refuse_overlap(tables, block)
         tables.place_block(block, snapshot.extern_memory.get(block.logic_addr))
     tables.records.update({(one.name, one.desc.format, one.desc.dtype): one for one in snapshot.records})
     tables.cur_descs.update(snapshot.cur_descs)

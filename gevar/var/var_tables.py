@@ -166,9 +166,10 @@ class VarTables:
             self.extern_memory[block.logic_addr] = extern  # before the block can be found
         self.blocks.add(block)
         if block.mem_type == MemType.RT_MEMORY_HBM:
-            self.space.take(block.logic_addr, block.reserved_end)
-            if extern is None:
-                self.owned_end = max(self.owned_end, block.reserved_end)
+            end = block.reserved_end
+            self.space.take(block.logic_addr, end)
+            if extern is None and end > self.owned_end:
+                self.owned_end = end
 
     def _index_weight(self, request: VarRequest, block: VarBlock) -> None:
         """Let later variables with an equal weight share a block."""
