@@ -121,6 +121,8 @@ class ExpandableMemory:
                 text = "device %d: variables get plain memory from now on, since memory that grows failed: %s"
                 _log.warning(text, request.device_id, error)
                 return None
+            if not request.data:
+                return dev_addr
             try:
                 request.fill(dev_addr)
             except BaseException:
@@ -129,7 +131,7 @@ class ExpandableMemory:
             return dev_addr
 
     def _take(self, size_bytes: int) -> DevAddr:
-        spare = self._spare.get(size_bytes)
+        spare = self._spare.get(size_bytes) if self._spare else None
         return spare.pop() if spare else self._allocator.malloc_memory(MALLOC_PURPOSE, size_bytes, True)
 
     @contextmanager

@@ -19,6 +19,7 @@ from gevar.var.var_registry import VarRegistry
 from gevar.var.var_resource import VarResource
 
 _HBM: Final = MemType.RT_MEMORY_HBM
+_RDMA: Final = MemType.RT_MEMORY_RDMA_HBM
 
 
 class VarMemory(VarRegistry):
@@ -110,10 +111,10 @@ class VarMemory(VarRegistry):
             block = None if known is None else self._find_block(known, logic_addr)
             if block is not None and block.mem_type in POOL_MEM_TYPES:
                 return DevAddr(logic_addr)
-            if memory_type == MemType.RT_MEMORY_RDMA_HBM:
+            if memory_type == _RDMA:
                 return DevAddr(logic_addr)
             region = self._regions.get(device_id)
-            if known is None and region is not None and memory_type == MemType.RT_MEMORY_HBM:
+            if known is None and region is not None and memory_type == _HBM:
                 return region.resolve(logic_addr, None, self._config.var_mem_logic_base, 0, manager)
             resource = self._require(PARAM_INVALID)
             if block is not None and block.is_place_holder:
@@ -121,7 +122,7 @@ class VarMemory(VarRegistry):
                 if graph_name:
                     self._count(graph_name, block, device_id, allocated=False)
                 return dev_addr
-            if region is not None and memory_type == MemType.RT_MEMORY_HBM:
+            if region is not None and memory_type == _HBM:
                 base = self._config.var_mem_logic_base
                 return region.resolve(logic_addr, block, base, resource.owned_end, manager)
             if block is None:
