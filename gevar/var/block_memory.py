@@ -121,8 +121,6 @@ class ExpandableMemory:
                 text = "device %d: variables get plain memory from now on, since memory that grows failed: %s"
                 _log.warning(text, request.device_id, error)
                 return None
-            if not request.data:
-                return dev_addr
             try:
                 request.fill(dev_addr)
             except BaseException:
@@ -158,26 +156,6 @@ class ExpandableMemory:
             self._allocator.free_memory()
 
 
-@dataclass(slots=True)
-class BlockSource:
-    """Where a device's blocks come from at one moment.
-
-    Attributes
-    ----------
-    mem_manager : MemoryManager
-        Plain memory, and copies.
-    expandable : ExpandableMemory or None
-        Memory that grows; it is asked first.
-    huge_page_only : bool
-        Whether plain memory may not be used, since it has no pages of 1 GiB.
-    """
-
-    mem_manager: MemoryManager
-    expandable: ExpandableMemory | None = None
-    huge_page_only: bool = False
-
-
-@dataclass(slots=True)
 class BlockRequest:
     """Memory that a block wants on a device.
 
@@ -189,26 +167,43 @@ class BlockRequest:
         Kind of memory.
     device_id : DeviceId
         The device.
-    source : BlockSource
-        Where it comes from.
-    data : bytes or None
-        What it starts with.
+    mem_manager : MemoryManager
+        Plain memory, and copies.
+    huge_page_only : bool
+        Whether plain memory may not be used, since it has no pages of 1 GiB.
     capacity_bytes : int
         Bytes, guard included.
     """
 
-    block: VarBlock
-    mem_type: MemType
-    device_id: DeviceId
-    source: BlockSource
-    data: bytes | None
-    capacity_bytes: int
+    __slots__ = ("_data", "block", "capacity_bytes", "device_id", "huge_page_only", "mem_manager", "mem_type")
+
+    def __init__(
+        self, block: VarBlock, mem_type: MemType, device_id: DeviceId, mem_manager: MemoryManager, huge_page_only: bool
+    ) -> None:
+        self.block = block
+        self.mem_type = mem_type
+        self.device_id = device_id
+        self.mem_manager = mem_manager
+        self.huge_page_only = huge_page_only
+        self.capacity_bytes = var_block_bytes(block.desc.size)
+        self._data: bytes | None = None
+
+    def check_data(self) -> None:
+        """Read what the memory is to start with.
+
+        Raises
+        ------
+        FormatError
+            The initial value does not fit.
+        """
+        if self.block.desc.attrs:
+            self._data = initial_data(self.block)
 
     def fill(self, dev_addr: DevAddr) -> None:
         """Lay down what the memory starts with."""
-        if self.data:
+        if self._data:
             to = DevAddr(dev_addr + SESSION_MEM_ALIGN_BYTES)
-            self.source.mem_manager.memcpy_in(to, self.block.size_bytes, self.data, self.device_id)
+            self.mem_manager.memcpy_in(to, self.block.size_bytes, self._data, self.device_id)
 
     def record(self, dev_addr: DevAddr, owner: MemoryManager | None) -> DeviceRecord:
         """Return the record of memory that was got."""
@@ -217,8 +212,15 @@ class BlockRequest:
         return DeviceRecord(self.block, self.device_id, dev_addr, capacity_bytes, self.mem_type, owner, data_addr)
 
 
-def allocate_block(block: VarBlock, mem_type: MemType, device_id: DeviceId, source: BlockSource) -> DeviceRecord:
+def allocate_block(request: BlockRequest, expandable: ExpandableMemory | None) -> DeviceRecord:
     """Allocate memory for a block and lay down its initial value.
+
+    Parameters
+    ----------
+    request
+        What is wanted.
+    expandable
+        Memory that grows, which is asked first; None where the device has none.
 
     Raises
     ------
@@ -229,27 +231,27 @@ def allocate_block(block: VarBlock, mem_type: MemType, device_id: DeviceId, sour
 
     After failure: nothing is handed out.
     """
-    data, capacity_bytes = initial_data(block) if block.desc.attrs else None, var_block_bytes(block.size_bytes)
-    request = BlockRequest(block, mem_type, device_id, source, data, capacity_bytes)
     try:
-        if source.expandable is not None:
-            dev_addr = source.expandable.obtain(request, keep=source.huge_page_only)
+        request.check_data()
+        if expandable is not None:
+            dev_addr = expandable.obtain(request, keep=request.huge_page_only)
             if dev_addr is not None:
                 return request.record(dev_addr, None)
         return _plain_record(request)
     except GevarError as error:
-        error.add_note(f"the memory was for {block.size_bytes} B of variable {block.key} on device {device_id}")
+        block = request.block
+        error.add_note(f"the memory was for {block.size_bytes} B of variable {block.key} on device {request.device_id}")
         raise
 
 
 def _plain_record(request: BlockRequest) -> DeviceRecord:
     """Take plain memory for a block, and give it back if it cannot be filled."""
-    if request.source.huge_page_only:
+    if request.huge_page_only:
         raise StateError(
             f"{VARIABLE_USE_1G_HUGE_PAGE} is 1 and device {request.device_id} has no memory that grows:"
             " call init_expandable_memory_allocator, or allow other pages"
         )
-    manager = request.source.mem_manager
+    manager = request.mem_manager
     dev_addr = manager.malloc_memory(request.mem_type, MALLOC_PURPOSE, request.capacity_bytes, request.device_id)
     record = request.record(dev_addr, manager)
     try:

@@ -14,8 +14,8 @@ from typing import Final
 from acl_shim.errors import size_text
 from gevar.errors import OutOfMemoryError
 from gevar.memory import ExpandableMemoryAllocator
-from gevar.types import DeviceId, LogicAddr, MemType
-from gevar.var.block_memory import BlockSource, DeviceRecord, ExpandableMemory, allocate_block
+from gevar.types import DeviceId, LogicAddr
+from gevar.var.block_memory import BlockRequest, DeviceRecord, ExpandableMemory, allocate_block
 from gevar.var.load_state import LoadTable
 from gevar.var.resolved_table import ResolvedTable
 from gevar.var.var_block import VarBlock
@@ -141,21 +141,13 @@ class DeviceRecords:
             device.expandables.append(ExpandableMemory(allocator))
             return True
 
-    def obtain(
-        self, block: VarBlock, mem_type: MemType, device_id: DeviceId, source: BlockSource, generation: int
-    ) -> tuple[DeviceRecord, bool] | None:
+    def obtain(self, request: BlockRequest, generation: int) -> tuple[DeviceRecord, bool] | None:
         """Return the memory of a block on a device; allocate and initialise it if nobody has.
 
         Parameters
         ----------
-        block
-            The block, found when `generation` was current.
-        mem_type
-            Kind of memory to allocate.
-        device_id
-            The device.
-        source
-            Where it comes from.
+        request
+            What is wanted; the block was found when `generation` was current.
         generation
             `generation` as it was before the block was looked up.
 
@@ -174,27 +166,28 @@ class DeviceRecords:
         StateError
             This thread is allocating this very block, or only pages of 1 GiB may be used and there are none.
         """
+        device, logic_addr = self.device(request.device_id), request.block.logic_addr
         while True:
             with self._lock:
                 if generation != self.generation:
                     return None
-                device = self.device(device_id)
-                ticket, mine = device.memory.enter(block.logic_addr)
+                ticket, mine = device.memory.enter(logic_addr)
                 if ticket is None:
-                    return device.records[block.logic_addr], False
+                    return device.records[logic_addr], False
+                expandable = device.expandable
             if mine:
                 break
             ticket.wait()
         try:
-            record = allocate_block(block, mem_type, device_id, source)
+            record = allocate_block(request, expandable)
         except BaseException as error:
             ticket.abort()
             if isinstance(error, OutOfMemoryError):
-                error.add_note(self._largest_text(device_id))
+                error.add_note(self._largest_text(request.device_id))
             raise
         with self._lock:
             if ticket.commit():
-                device.records[block.logic_addr] = record
+                device.records[logic_addr] = record
                 device.version += 1
                 self.malloc_bytes += record.capacity_bytes
                 return record, True

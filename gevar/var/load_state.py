@@ -156,12 +156,11 @@ class LoadTable(Generic[K]):
             ``(None, False)`` when it is loaded, ``(ticket, True)`` when the caller has to load it now, ``(ticket,
             False)`` when another load is under way, which the ticket can wait for.
         """
-        with self._lock:
-            mine = LoadTicket(self, key)
-            found = self.states.setdefault(key, mine)
-            if found is mine:
-                return mine, True
-            return (found if isinstance(found, LoadTicket) else None), False
+        mine = LoadTicket(self, key)
+        found = self.states.setdefault(key, mine)  # one step, whatever other threads do
+        if found is mine:
+            return mine, True
+        return (found if isinstance(found, LoadTicket) else None), False
 
     def begin(self, key: K) -> LoadTicket[K] | None:
         """Take the key, or wait until somebody else has loaded it.

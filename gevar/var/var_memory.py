@@ -4,10 +4,10 @@ from typing import Final
 
 from gevar.align import var_block_bytes
 from gevar.errors import AddressError, GevarError
-from gevar.memory import ExpandableMemoryAllocator, MemoryManager
+from gevar.memory import ExpandableMemoryAllocator
 from gevar.status import PARAM_INVALID
 from gevar.types import DevAddr, DeviceId, LogicAddr, MemType, TensorDesc
-from gevar.var.block_memory import BlockSource, DeviceRecord, ExpandableMemory
+from gevar.var.block_memory import BlockRequest, DeviceRecord, ExpandableMemory
 from gevar.var.const_place_holder import place_holder_addr
 from gevar.var.device_records import DeviceRecords
 from gevar.var.external_region import ExternalRegion
@@ -129,18 +129,15 @@ class VarMemory(VarRegistry):
                 raise self._no_block(resource, logic_addr)
             record, allocated = self._device_records.find(block, device_id), False
             if record is None:
-                source = self._block_source(manager, device_id)
-                got = self._device_records.obtain(block, memory_type, device_id, source, generation)
+                only_1g = self.memory_options.is_variable_use_1g_huge_page_only
+                request = BlockRequest(block, memory_type, device_id, manager, only_1g)
+                got = self._device_records.obtain(request, generation)
                 if got is None:
                     continue
                 record, allocated = got
             if graph_name:
                 self._count(graph_name, block, device_id, allocated=allocated)
             return DevAddr(record.data_addr + logic_addr - block.logic_addr)
-
-    def _block_source(self, manager: MemoryManager, device_id: DeviceId) -> BlockSource:
-        expandable = self._device_records.device(device_id).expandable
-        return BlockSource(manager, expandable, self.memory_options.is_variable_use_1g_huge_page_only)
 
     def _count(self, graph_name: str, block: VarBlock, device_id: DeviceId, *, allocated: bool) -> None:
         size_bytes = var_block_bytes(block.size_bytes)
