@@ -18,7 +18,6 @@ from gevar.types.format import format_from_serial, format_to_serial
 from gevar.var.graph_tables import TransNodeInfo
 
 VAR_RESOURCE_FILE: Final = "data/variables/var_resource.json"
-VAR_WEIGHT_FILE: Final = "data/variables/var_weight_data"
 
 T = TypeVar("T")
 _Object = dict[str, object]

@@ -1,7 +1,7 @@
 """Device memory of many blocks as arrays, so that many addresses are resolved by one search."""
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,8 @@ from gevar.var.block_memory import DeviceRecord
 
 AddrArray = npt.NDArray[np.uint64]
 """Addresses."""
+
+_NOWHERE: Final = np.empty(0, np.intp)
 
 
 class ResolvedTable:
@@ -55,8 +57,5 @@ class ResolvedTable:
         places = np.searchsorted(self._starts, addrs, side="right")
         places -= 1
         is_inside = addrs < self._ends.take(places)
-        missing = _NONE if is_inside.all() else np.flatnonzero(~is_inside)
+        missing = _NOWHERE if is_inside.all() else np.flatnonzero(~is_inside)
         return addrs + self._shifts.take(places), missing
-
-
-_NONE = np.empty(0, np.intp)
