@@ -6,7 +6,7 @@ from functools import lru_cache
 from google.protobuf.message import Message
 
 from gevar.proto import ge_ir
-from gevar.proto.parse import parse_message
+from gevar.proto.parse import parse_message, unknown_field_numbers
 from gevar.proto.tensor_descriptor import tensor_desc_from_proto, tensor_desc_to_proto
 from gevar.types.tensor_desc import TensorDesc
 
@@ -101,7 +101,7 @@ class Sharing:
 def rest_of(message: Message, owned: frozenset[str]) -> bytes:
     """Return a message in wire form without some of its fields; unknown fields stay."""
     rest = type(message)()
-    if _may_have_unknown_fields(message):
+    if unknown_field_numbers(message):
         rest.CopyFrom(message)
         for name in owned:
             rest.ClearField(name)
@@ -116,12 +116,3 @@ def rest_of(message: Message, owned: frozenset[str]) -> bytes:
         else:
             getattr(rest, field.name).extend(value)
     return rest.SerializeToString(deterministic=True)
-
-
-def _may_have_unknown_fields(message: Message) -> bool:
-    """Tell whether a message has unknown fields; an old protobuf cannot say."""
-    try:
-        from google.protobuf.unknown_fields import UnknownFieldSet
-    except ImportError:
-        return True
-    return len(UnknownFieldSet(message)) > 0

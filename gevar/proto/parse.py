@@ -41,3 +41,20 @@ def parse_message(cls: type[M], data: bytes | bytearray | memoryview) -> M:
     except (DecodeError, ValueError) as error:
         raise ModelFileError(None, None, cls.DESCRIPTOR.full_name, f"{error} ({len(data)} bytes)") from error
     return message
+
+
+def unknown_field_numbers(message: "Message") -> set[int]:
+    """Return the numbers of the fields that a message keeps in wire form only, not those of its inner messages.
+
+    A number that the message does know is among them where its field has the wrong wire type, or is an entry of a map
+    with something other than a key and a value in it.
+
+    Thread safety: any thread may call, as long as none changes the message.
+    """
+    try:
+        from google.protobuf.unknown_fields import UnknownFieldSet
+    except ImportError:  # before 4.22
+        fields = message.UnknownFields()
+    else:
+        fields = UnknownFieldSet(message)
+    return {fields[index].field_number for index in range(len(fields))}

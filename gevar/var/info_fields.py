@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from gevar.errors import ModelFileError
+from gevar.proto.parse import unknown_field_numbers
 from gevar.status import PARAM_INVALID
 from gevar.types import MemType, TensorDesc
 
@@ -68,8 +69,18 @@ def at_most(value: int, limit: int, field: str) -> int:
     return value
 
 
-def take_unknown_fields(message: "Message") -> bytes:
-    """Clear what is known of a message, and return what is left in wire form."""
-    for field in message.DESCRIPTOR.fields:
-        message.ClearField(field.name)
+def take_unknown_fields(message: "Message", field: str) -> bytes:
+    """Clear what is known of a message, and return what is left in wire form.
+
+    Raises
+    ------
+    ModelFileError
+        What is left has a field that the message knows: it is damaged, and what it says would be lost.
+    """
+    known = message.DESCRIPTOR.fields_by_number
+    for one in known.values():
+        message.ClearField(one.name)
+    if damaged := unknown_field_numbers(message).intersection(known.keys()):
+        name = known[min(damaged)].name
+        raise refused(f"{field}.{name}".lstrip("."), "damaged: a value of another type, or an entry with another field")
     return message.SerializeToString()

@@ -81,8 +81,8 @@ def read_info(info: "VarManagerInfo", device_id: DeviceId) -> VarSnapshot:
     _read_blocks(snapshot, resource, entries, info.gevar.block_name, decoder)
     _read_records(snapshot, entries, dict(resource.var_offset_map))
     read_extension(snapshot, info.gevar)
-    extension, inner = take_unknown_fields(info.gevar), take_unknown_fields(resource)
-    snapshot.unknown = UnknownFields(take_unknown_fields(info), inner, extension)
+    extension, inner = take_unknown_fields(info.gevar, "gevar"), take_unknown_fields(resource, "var_resource")
+    snapshot.unknown = UnknownFields(take_unknown_fields(info, ""), inner, extension)
     return snapshot
 
 

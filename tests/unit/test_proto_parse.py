@@ -9,7 +9,7 @@ from google.protobuf.internal import api_implementation
 
 from gevar.errors import ModelFileError
 from gevar.proto import ge_ir, task
-from gevar.proto.parse import parse_message
+from gevar.proto.parse import parse_message, unknown_field_numbers
 from tests.helpers.shared import REPOSITORY
 
 
@@ -41,6 +41,12 @@ def test_unknown_fields_are_kept() -> None:
 def test_unknown_fields_inside_a_message_are_kept() -> None:
     tasks = bytes.fromhex("520608011a024142")
     assert parse_message(task.ModelTaskDef, tasks).SerializeToString() == tasks
+
+
+def test_numbers_of_fields_that_are_kept_in_wire_form() -> None:
+    assert unknown_field_numbers(parse_message(ge_ir.ModelDef, model())) == set()
+    unknown = bytes.fromhex("f8a3a00105" + "c2060461626364" + "120100")  # the last: bytes for the number `version`
+    assert unknown_field_numbers(parse_message(ge_ir.ModelDef, model() + unknown)) == {2, 104, 328255}
 
 
 def cuts() -> list[int]:
@@ -86,7 +92,7 @@ def test_a_damaged_message_is_refused(data: bytes) -> None:
 DEEP = """
 from gevar.errors import ModelFileError
 from gevar.proto import ge_ir
-from gevar.proto.parse import parse_message
+from gevar.proto.parse import parse_message, unknown_field_numbers
 from google.protobuf.internal import api_implementation
 
 def field(number, data):

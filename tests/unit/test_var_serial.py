@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from gevar.errors import AddressError, StateError, VariableError
+from gevar.errors import AddressError, ModelFileError, StateError, VariableError
 from gevar.proto import var_manager
 from gevar.proto.parse import parse_message
 from gevar.proto.tensor_descriptor import tensor_desc_from_proto, tensor_desc_to_proto
-from gevar.status import FAILED, INTERNAL_ERROR
+from gevar.status import FAILED, INTERNAL_ERROR, PARAM_INVALID
 from gevar.types import DataType, Format, LogicAddr, TensorDesc
 from gevar.var import LoadState, MemoryConfig, SessionVersion, VarManager, VarOp
 from tests.helpers.child import expect_output
@@ -350,6 +350,25 @@ def test_unknown_fields_are_carried_along(vm: VarManager) -> None:
     other.destroy()
     other.init(0, 1)
     assert bytes.fromhex("a23e03616263") not in state_bytes(other)
+
+
+@pytest.mark.parametrize(
+    ("inner", "where"),
+    [
+        (bytes.fromhex("12061a0477325f32"), "var_resource.var_addr_mgr_map"),  # an entry with a field 3
+        (bytes.fromhex("1005"), "var_resource.var_addr_mgr_map"),  # a number in place of an entry
+    ],
+)
+def test_a_damaged_entry_of_a_map_is_refused(vm: VarManager, inner: bytes, where: str) -> None:
+    before = state_bytes(vm)
+    for data, field in (
+        (before + b"\x4a" + bytes([len(inner)]) + inner, where),
+        (before + bytes.fromhex("120100"), "session_id"),  # bytes in place of a number
+    ):
+        with pytest.raises(ModelFileError, match=f"VarManagerInfo.{field}: damaged") as caught:
+            vm.var_manager_to_deserial(data)
+        assert caught.value.status == PARAM_INVALID
+        assert state_bytes(vm) == before
 
 
 def test_a_description_without_an_address_is_kept() -> None:
