@@ -1,33 +1,10 @@
 """Tensor descriptions to bytes and back, each distinct one once: a model has few for its many variables."""
 
+from collections.abc import Iterable
+
 from gevar.proto.encoding import varint
 from gevar.proto.tensor_descriptor import tensor_desc_from_proto, tensor_desc_to_proto
 from gevar.types.tensor_desc import TensorDesc
-
-
-def _fields(desc: TensorDesc) -> tuple[object, ...]:
-    """All fields but the attributes, which cannot be hashed; `attrgetter` takes three times as long."""
-    return (
-        desc.dtype,
-        desc.format,
-        desc.shape,
-        desc.origin_format,
-        desc.origin_shape,
-        desc.origin_dtype,
-        desc.size,
-        desc.weight_size,
-        desc.data_offset,
-        desc.real_dim_cnt,
-        desc.reuse_input,
-        desc.reuse_input_index,
-        desc.output_tensor,
-        desc.input_tensor,
-        desc.device_type,
-        desc.cmps_size,
-        desc.cmps_tab,
-        desc.cmps_tab_offset,
-        desc.attr_groups,
-    )
 
 
 class DescriptorEncoder:
@@ -46,11 +23,13 @@ class DescriptorEncoder:
     def __init__(self) -> None:
         self.known: dict[int, str] = {}
         self._by_fields: dict[tuple[object, ...], str] = {}
-        self._last_fields: tuple[object, ...] = ()
-        self._last = ""
 
     def encode(self, desc: TensorDesc) -> str:
-        """Return a description in wire form.
+        """Return a description in wire form; raises as `encode_all`."""
+        return self.encode_all((desc,))[0]
+
+    def encode_all(self, descs: Iterable[TensorDesc]) -> list[str]:
+        """Return many descriptions in wire form.
 
         Raises
         ------
@@ -59,20 +38,43 @@ class DescriptorEncoder:
         ValueError
             A number or text does not fit its field.
         """
-        known = self.known.get(id(desc))
-        if known is not None:
-            return known
-        if desc.attrs:
-            known = _delimited(desc)
-        else:
-            fields = _fields(desc)
-            if fields == self._last_fields:  # neighbours often are alike, and to compare is faster than to hash
-                known = self._last
-            else:
-                known = self._by_fields.get(fields) or self._by_fields.setdefault(fields, _delimited(desc))
-                self._last_fields, self._last = fields, known
-        self.known[id(desc)] = known
-        return known
+        known, by_fields = self.known, self._by_fields
+        last_fields: tuple[object, ...] = ()
+        last, texts = "", []
+        for desc in descs:
+            if id(desc) in known:
+                texts.append(known[id(desc)])
+                continue
+            if desc.attrs:
+                known[id(desc)] = text = _delimited(desc)
+                texts.append(text)
+                continue
+            fields = (  # all but the attributes, which cannot be hashed; `attrgetter` takes three times as long
+                desc.dtype,
+                desc.format,
+                desc.shape,
+                desc.origin_format,
+                desc.origin_shape,
+                desc.origin_dtype,
+                desc.size,
+                desc.weight_size,
+                desc.data_offset,
+                desc.real_dim_cnt,
+                desc.reuse_input,
+                desc.reuse_input_index,
+                desc.output_tensor,
+                desc.input_tensor,
+                desc.device_type,
+                desc.cmps_size,
+                desc.cmps_tab,
+                desc.cmps_tab_offset,
+                desc.attr_groups,
+            )
+            if fields != last_fields:  # neighbours often are alike, and to compare is faster than to hash
+                last_fields, last = fields, by_fields.get(fields) or by_fields.setdefault(fields, _delimited(desc))
+            known[id(desc)] = last
+            texts.append(last)
+        return texts
 
 
 def _delimited(desc: TensorDesc) -> str:

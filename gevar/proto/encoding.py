@@ -6,13 +6,14 @@ parts encodes them once, `encode("latin-1")`.
 Source: protobuf encoding, https://protobuf.dev/programming-guides/encoding/ (format, not code).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gevar.align import UINT64_MAX
 
 _GROUP_BITS: Final = 14
 _GROUP: Final = 1 << _GROUP_BITS
+_LOWEST: Final = _GROUP - 1
 _SHORT: Final = [chr(n) for n in range(128)] + [chr(n & 127 | 128) + chr(n >> 7) for n in range(128, _GROUP)]
 _LOW: Final = [chr(n & 127 | 128) + chr(n >> 7 | 128) for n in range(_GROUP)]  # two bytes after which others follow
 _HIGH_LIMIT: Final = 1 << 16
@@ -35,18 +36,18 @@ def varint(value: int) -> str:
     if 0 <= value < _GROUP:
         return _SHORT[value]
     high = _high.get(value >> _GROUP_BITS) or _remember(value)
-    return _LOW[value & _GROUP - 1] + high
+    return _LOW[value & _LOWEST] + high
 
 
 def varints(values: Iterable[int]) -> list[str]:
     """Return many numbers in wire form; see `varint`."""
-    high, low, short, lowest = _high, _LOW, _SHORT, _GROUP - 1
-    return [
-        low[value & lowest] + (high.get(value >> _GROUP_BITS) or _remember(value))
-        if not 0 <= value <= lowest
-        else short[value]
-        for value in values
-    ]
+    low, short, texts, top, high = _LOW, _SHORT, [], 0, ""
+    for value in values:
+        if value >> _GROUP_BITS != top:  # neighbours often have it in common
+            top = value >> _GROUP_BITS
+            high = (_high.get(top) or _remember(value)) if top else ""
+        texts.append(low[value & _LOWEST] + high if top else short[value])
+    return texts
 
 
 def _remember(value: int) -> str:
@@ -66,6 +67,11 @@ class _Lengths(dict[int, str]):
 
 LENGTHS: Final = _Lengths(enumerate(_SHORT))
 """The same as `varint`, faster for numbers below 2**14."""
+
+
+def wire_texts(texts: Sequence[str]) -> Sequence[str]:
+    """Return many texts in wire form; see `wire_text`."""
+    return texts if "".join(texts).isascii() else [wire_text(text) for text in texts]
 
 
 def wire_text(text: str) -> str:

@@ -103,7 +103,7 @@ def _tells_its_name(record: VarRecord, snapshot: VarSnapshot) -> bool:
 
 def _write_blocks(extension: "VarManagerExtension", snapshot: VarSnapshot) -> None:
     """Write what is known of blocks; those in memory of a pool are not restored."""
-    is_simple = len(snapshot.records) == len(snapshot.blocks) and all(type(one) is VarBlock for one in snapshot.records)
+    is_simple = len(snapshot.records) == len(snapshot.blocks) and set(map(type, snapshot.records)) <= {VarBlock}
     maker_name = maker_names([] if is_simple else [(record.block.logic_addr, record) for record in snapshot.records])
     for block in [] if is_simple else snapshot.blocks:  # a key with a block of its own made that block
         if block.mem_type in POOL_MEM_TYPES:

@@ -7,16 +7,16 @@ VarResource::VarResourceToSerial.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from gevar.errors import VariableError
 from gevar.proto.descriptor_bytes import DescriptorEncoder
-from gevar.proto.encoding import LENGTHS, varint, varints, wire_text
+from gevar.proto.encoding import LENGTHS, varint, varints, wire_texts
 from gevar.status import FAILED
-from gevar.types import LogicAddr, MemType, TensorDesc
+from gevar.types import DataType, LogicAddr, MemType, TensorDesc
 from gevar.var.graph_tables import TransRoad
 from gevar.var.var_block import ExternMemory, VarBlock, VarRecord
 from gevar.var.var_info_extension import write_extension
@@ -81,18 +81,23 @@ def write_info(snapshot: VarSnapshot, *, strict: bool, extension: bool) -> bytes
     return b"".join((before.SerializeToString(), head, *resource, rest))
 
 
-def _by_text(records: Iterable[VarRecord], *, strict: bool) -> tuple[dict[str, VarRecord], list[VarRecord]]:
+def _by_text(records: Sequence[VarRecord], *, strict: bool) -> tuple[dict[str, VarRecord], list[VarRecord]]:
     """What keys stand for, by the text of the key; and the records of each text that is that of several."""
-    endings: dict[tuple[int, int], str] = {}
-    by_text: dict[str, VarRecord] = {}
-    same: dict[str, list[VarRecord]] = {}
+    texts: list[str] = []
+    fmt, dtype, ending = -1, DataType.DT_UNDEFINED, ""
     for record in records:
-        form = (record.desc.format, record.desc.dtype)
-        ending = endings.get(form) or endings.setdefault(form, wire_key_ending(*form))
-        text = record.name + ending
-        first = by_text.setdefault(text, record)
-        if first is not record:
-            same.setdefault(text, [first]).append(record)
+        desc = record.desc
+        if desc.format != fmt or desc.dtype is not dtype:  # neighbours often have them in common
+            fmt, dtype = desc.format, desc.dtype
+            ending = wire_key_ending(fmt, dtype)
+        texts.append(record.name + ending)
+    by_text = dict(zip(texts, records, strict=True))
+    if len(by_text) == len(records):
+        return by_text, []
+    same: dict[str, list[VarRecord]] = {}
+    for text, record in zip(texts, records, strict=True):
+        if by_text[text] is not record:
+            same.setdefault(text, [by_text[text]]).append(record)
     for text, several in same.items():
         several.sort(key=lambda record: record.key)
         names = " and ".join(repr(record.name) for record in several)
@@ -124,55 +129,101 @@ def _pieces(entries: Iterator[str]) -> Iterator[bytes]:
         yield "".join(some).encode("latin-1")
 
 
+class _Heads(dict[int, str]):
+    """What stands before a name in the entry of a map, by the bytes of the name.
+
+    The value takes so many bytes, its length included.
+    """
+
+    def __init__(self, tag: str, value_bytes: int) -> None:
+        self._tag, self._value_bytes = tag, value_bytes
+
+    def __missing__(self, name_bytes: int) -> str:
+        size = LENGTHS[name_bytes]
+        entry_bytes = 1 + len(size) + name_bytes + 1 + self._value_bytes
+        head = self[name_bytes] = f"{self._tag}{LENGTHS[entry_bytes]}\x0a{size}"
+        return head
+
+
 def _offset_entries(addrs: Mapping[VarBlock, str]) -> Iterator[str]:
     """Entries of `var_offset_map`."""
+    before, last = "", -1
     for block, addr in addrs.items():
-        kind = LENGTHS[block.mem_type]
-        yield f"\x0a{LENGTHS[len(addr) + len(kind) + 2]}\x08{addr}\x10{kind}"
+        kind = block.mem_type
+        if kind is not _HBM_TYPE:
+            yield f"\x0a{LENGTHS[len(addr) + len(LENGTHS[kind]) + 2]}\x08{addr}\x10{LENGTHS[kind]}"
+            continue
+        if len(addr) != last:
+            last = len(addr)
+            before = f"\x0a{LENGTHS[last + len(_HBM) + 2]}\x08"
+        yield f"{before}{addr}\x10{_HBM}"
 
 
 def _record_entries(
     by_text: Mapping[str, VarRecord], addrs: Mapping[VarBlock, str], encoder: DescriptorEncoder
 ) -> Iterator[str]:
-    """Entries of `var_addr_mgr_map`: what each key stands for."""
-    known, encode, lengths, texts = encoder.known, encoder.encode, LENGTHS, sorted(by_text)
+    """Entries of `var_addr_mgr_map`: what each key stands for. What neighbours have alike is put together once."""
+    lengths, texts, tag = LENGTHS, sorted(by_text), "\x12"
+    heads: dict[int, _Heads] = {}
+    alike, addr_bytes, offset_bytes, before, middle = "", 0, 0, _Heads(tag, 0), ""
     records = [by_text[text] for text in texts]
-    for text, record, offset in zip(texts, records, varints([one.offset for one in records]), strict=True):
-        name, desc = text if text.isascii() else wire_text(text), known.get(id(record.desc)) or encode(record.desc)
+    descs = encoder.encode_all([record.desc for record in records])
+    offsets = varints([record.offset for record in records])
+    for name, record, desc, offset in zip(wire_texts(texts), records, descs, offsets, strict=True):
         block = record if type(record) is VarBlock else record.block
-        addr, kind = addrs.get(block, ""), block.mem_type
-        if addr and record.offset and block.logic_addr:
-            value = f"\x0a{desc}\x10{addr}\x18{offset}\x20{_HBM if kind is _HBM_TYPE else lengths[kind]}"
-        else:
-            numbers = (("\x10", block.logic_addr), ("\x18", record.offset), ("\x20", kind))
+        addr = addrs.get(block)
+        if not (addr and block.logic_addr and record.offset and block.mem_type is _HBM_TYPE):
+            numbers = (("\x10", block.logic_addr), ("\x18", record.offset), ("\x20", block.mem_type))
             value = f"\x0a{desc}{''.join(_number(*number) for number in numbers)}"
-        head, size = lengths[len(name)], lengths[len(value)]
-        entry_size = lengths[len(head) + len(name) + len(size) + len(value) + 2]
-        yield f"\x12{entry_size}\x0a{head}{name}\x12{size}{value}"
+            value = f"{lengths[len(value)]}{value}"
+            yield f"{_Heads(tag, len(value))[len(name)]}{name}\x12{value}"
+            continue
+        if desc is not alike or len(addr) != addr_bytes or len(offset) != offset_bytes:
+            alike, addr_bytes, offset_bytes = desc, len(addr), len(offset)
+            size = lengths[len(desc) + addr_bytes + offset_bytes + len(_HBM) + 4]
+            value_bytes = len(size) + len(desc) + addr_bytes + offset_bytes + len(_HBM) + 4
+            before = heads.get(value_bytes) or heads.setdefault(value_bytes, _Heads(tag, value_bytes))
+            middle = f"\x12{size}\x0a{desc}\x10"
+        yield f"{before[len(name)]}{name}{middle}{addr}\x18{offset}\x20{_HBM}"
 
 
 def _desc_entries(cur_descs: Mapping[str, TensorDesc], encoder: DescriptorEncoder) -> Iterator[str]:
     """Entries of `cur_var_tensor_desc_map`."""
-    known, encode, lengths = encoder.known, encoder.encode, LENGTHS
-    for name in sorted(cur_descs):
-        text, desc = name if name.isascii() else wire_text(name), cur_descs[name]
+    known, encode = encoder.known, encoder.encode
+    heads: dict[int, _Heads] = {}
+    before, size = _Heads("\x1a", 0), 0
+    names = sorted(cur_descs)
+    for name, text in zip(names, wire_texts(names), strict=True):
+        desc = cur_descs[name]
         value = known.get(id(desc)) or encode(desc)
-        head = lengths[len(text)]
-        yield f"\x1a{lengths[len(head) + len(text) + len(value) + 2]}\x0a{head}{text}\x12{value}"
+        if len(value) != size:
+            size = len(value)
+            before = heads.get(size) or heads.setdefault(size, _Heads("\x1a", size))
+        yield f"{before[len(text)]}{text}\x12{value}"
 
 
 def _device_entries(
     addrs: Mapping[VarBlock, str], extern_memory: Mapping[LogicAddr, ExternMemory], encoder: DescriptorEncoder
 ) -> Iterator[str]:
-    """Entries of `var_dev_addr_mgr_map`: the blocks."""
+    """Entries of `var_dev_addr_mgr_map`: the blocks. What neighbours have alike is put together once."""
     known, encode, lengths = encoder.known, encoder.encode, LENGTHS
+    alike, before, middle, last = "", "", "", 0
     for block, addr in addrs.items():
         desc = known.get(id(block.desc)) or encode(block.desc)
-        value = f"\x0a{desc}\x10{addr}" if block.logic_addr else f"\x0a{desc}"
-        if extern_memory and block.logic_addr in extern_memory:
-            value += _number("\x18", extern_memory[block.logic_addr].dev_addr)
-        size = lengths[len(value)]
-        yield f"\x42{lengths[len(addr) + len(size) + len(value) + 2]}\x08{addr}\x12{size}{value}"
+        extern = extern_memory.get(block.logic_addr) if extern_memory else None
+        if extern or not block.logic_addr:
+            value = f"\x0a{desc}{_number(chr(0x10), block.logic_addr)}"
+            value += _number("\x18", extern.dev_addr) if extern else ""
+            size = lengths[len(value)]
+            yield f"\x42{lengths[len(addr) + len(size) + len(value) + 2]}\x08{addr}\x12{size}{value}"
+            continue
+        if desc is not alike or len(addr) != last:
+            alike, last = desc, len(addr)
+            value_bytes = len(desc) + last + 2
+            size = lengths[value_bytes]
+            before = f"\x42{lengths[last + len(size) + value_bytes + 2]}\x08"
+            middle = f"\x12{size}\x0a{desc}\x10"
+        yield f"{before}{addr}{middle}{addr}"
 
 
 def _number(tag: str, value: int) -> str:

@@ -1,6 +1,7 @@
 """Wire form by hand against what protobuf writes."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,9 +9,9 @@ from hypothesis import strategies as st
 
 from gevar.errors import ModelFileError
 from gevar.proto import var_manager, var_manager_raw
-from gevar.proto.descriptor_bytes import DescriptorDecoder, DescriptorEncoder, _fields
-from gevar.proto.encoding import LENGTHS, varint, wire_text
-from gevar.proto.ge_ir import AttrDef
+from gevar.proto.descriptor_bytes import DescriptorDecoder, DescriptorEncoder
+from gevar.proto.encoding import LENGTHS, varint, varints, wire_text
+from gevar.proto.ge_ir import AttrDef, AttrGroupDef, AttrGroups
 from gevar.proto.parse import parse_message
 from gevar.proto.tensor_descriptor import tensor_desc_to_proto
 from gevar.types import DataType, Format, TensorDesc
@@ -31,6 +32,17 @@ def test_numbers_beyond_64_bits_are_refused(value: int) -> None:
         varint(value)
 
 
+@given(st.lists(st.one_of(st.sampled_from(EDGES), st.integers(0, (1 << 64) - 1))))
+def test_many_numbers_are_those_of_each(values: list[int]) -> None:
+    assert varints(values) == [varint(value) for value in values]
+
+
+@pytest.mark.parametrize("value", [-1, 1 << 64, -(1 << 40)])
+def test_one_of_many_beyond_64_bits_is_refused(value: int) -> None:
+    with pytest.raises(ValueError, match="no unsigned 64-bit number"):
+        varints([1, 1 << 40, value])
+
+
 def test_many_numbers_that_share_nothing() -> None:
     numbers = [number << 20 for number in range(70_000)]
     assert all(varint(number) == varint(number) for number in numbers[-10:])
@@ -47,16 +59,29 @@ def test_half_a_surrogate_pair_is_refused() -> None:
         wire_text("\ud800")
 
 
-def test_every_field_of_a_description_counts() -> None:
-    names = {field.name for field in dataclasses.fields(TensorDesc)} - {"attrs"}
-    assert len(_fields(DESC)) == len(names)
-    changed = [
-        DESC.replace(size=25),
-        DESC.replace(data_offset=1),
-        DESC.replace(attr_groups=b""),
-        DESC.replace(cmps_tab="x"),
-    ]
-    assert [_fields(desc) == _fields(DESC) for desc in changed] == [False, False, True, False]
+def another(value: object) -> object:
+    """Return another value that a field with this one can have."""
+    if isinstance(value, DataType):
+        return DataType.DT_INT8
+    if isinstance(value, tuple) or value is None:
+        return (7,)
+    if isinstance(value, str):
+        return value + "x"
+    if isinstance(value, bytes):
+        return AttrGroups(attr_group_def=[AttrGroupDef()]).SerializeToString()
+    assert isinstance(value, int)
+    return not value if isinstance(value, bool) else int(value) + 1
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(TensorDesc) if field.name != "attrs"])
+def test_descriptions_that_differ_in_one_field_are_written_apart(name: str) -> None:
+    value: Any = another(getattr(DESC, name))
+    other = dataclasses.replace(DESC, **{name: value})
+    encoder = DescriptorEncoder()
+    encoder.encode_all([DESC, other, DESC.replace()])
+    for desc in (DESC, other):
+        data = tensor_desc_to_proto(desc).SerializeToString(deterministic=True)
+        assert encoder.known[id(desc)].encode("latin-1") == varint(len(data)).encode("latin-1") + data
 
 
 def test_equal_descriptions_are_written_once_and_differing_ones_apart() -> None:
