@@ -57,6 +57,11 @@ class OmNode:
         return self._op.type
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """Producer of each input as ``node:output``, "" for one that is not linked, then ``node:-1`` control edges."""
+        return tuple(self._op.input)
+
+    @property
     def input_i(self) -> tuple[int, ...]:
         """Logical offset of each linked input, in bytes."""
         return tuple(self._op.input_i)

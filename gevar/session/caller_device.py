@@ -104,11 +104,17 @@ class CallerDeviceAllocator:
         self.is_support_expandable_memory = upstream.is_support_expandable_memory
         self.set_reuse = upstream.set_reuse
         self.set_share_phy_allocator = upstream.set_share_phy_allocator
+        self.blocks = upstream.blocks
 
     def malloc_memory(self, purpose: str, size_bytes: int, incremental: bool = False) -> DevAddr:
         """Return memory."""
         with caller_device(self._runtime):
             return self._upstream.malloc_memory(purpose, size_bytes, incremental)
+
+    def free(self, dev_addr: DevAddr) -> None:
+        """Take a block back."""
+        with caller_device(self._runtime):
+            self._upstream.free(dev_addr)
 
     def free_memory(self) -> None:
         """Give all memory back."""

@@ -15,18 +15,21 @@ from gevar.om.attr_value import attr_value
 from gevar.om.consts import ConstNode, ConstStorage
 from gevar.om.model import OmModel
 from gevar.om.node import CONSTANT, CONSTANTOP, VARIABLE, OmNode
+from gevar.om.om_file import Kind
 from gevar.runtime.rt_var_manager import VARIABLE_PLACEMENT
 from gevar.types import TensorDesc
 from gevar.types.tensor_sizes import calc_tensor_mem_size
 from gevar.var import VarOp
 from gevar.var.var_op import REF_VAR_SRC_VAR_NAME, AttrValue
 from gevar.weights import FileRegion
+from gevar.weights.file_constant import FILE_ID, FILE_PATH, LOCATION
 
 ModelSource = str | PathLike[str] | bytes | bytearray | memoryview
 """A model to load: the path of an OM file, or its bytes."""
 
 _VAR_OP_ATTRS: Final = (
-    *("location", "offset", "length", "storage_shape", "dtype", "size", "placement", "addr"),
+    *(LOCATION, "offset", "length", FILE_PATH, FILE_ID),
+    *("storage_shape", "dtype", "size", "placement", "addr"),
     *(REF_VAR_SRC_VAR_NAME, VARIABLE_PLACEMENT),
 )
 """Attributes of nodes that the variable manager reads."""
@@ -93,8 +96,8 @@ class FileTensor:
         return VarOp(self.node.name, self.node.type, self.node.output_descs, self.node.output_i, data, attrs)
 
 
-def open_model(model: ModelSource) -> tuple[OmFile, Path | None]:
-    """Open a model; the path is None for bytes.
+def open_model(model: ModelSource, kind: Kind = "model") -> tuple[OmFile, Path | None]:
+    """Open a model, or a bundle of them; the path is None for bytes.
 
     Raises
     ------
@@ -102,12 +105,32 @@ def open_model(model: ModelSource) -> tuple[OmFile, Path | None]:
         As `gevar.om.open_om`.
     """
     if isinstance(model, bytes | bytearray | memoryview):
-        return OmFile.from_bytes(model), None
-    return open_om(model), Path(model)
+        return OmFile.from_bytes(model, kind=kind), None
+    return open_om(model, kind=kind), Path(model)
+
+
+def files_inside(om: OmFile) -> Iterator[OmFile]:
+    """Yield a file and then the files inside it, each before what is inside that."""
+    yield om
+    for submodel in om.submodels:
+        if submodel.om is not None:
+            yield from files_inside(submodel.om)
 
 
 def file_tensors(om: OmFile) -> Iterator[FileTensor]:
-    """Yield the Const nodes of every model, then its variables, then those of the files inside.
+    """Yield the tensors of a file and of the files inside, each file's as `own_tensors`.
+
+    Raises
+    ------
+    ModelFileError
+        As `own_tensors`.
+    """
+    for inner in files_inside(om):
+        yield from own_tensors(inner)
+
+
+def own_tensors(om: OmFile) -> Iterator[FileTensor]:
+    """Yield the Const nodes of every model of a file, then its variables; not those of the files inside.
 
     Constants without a value are left out, and those of a root graph whose bytes lie with a sub-model.
 
@@ -126,9 +149,6 @@ def file_tensors(om: OmFile) -> Iterator[FileTensor]:
                 raise ModelFileError(om.path, None, f"node {node.name}", f"a {node.type} without an output")
             constant = model.const_node(node) if node.type == CONSTANTOP else None
             yield FileTensor(model, node, node.output_descs[0], constant)
-    for submodel in om.submodels:
-        if submodel.om is not None:
-            yield from file_tensors(submodel.om)
 
 
 def _has_place(model: OmModel, const: ConstNode) -> bool:

@@ -1,5 +1,6 @@
 """A model on the device: its table, its tensors, and giving it back."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
@@ -10,12 +11,14 @@ from acl_shim.errors import size_text
 from acl_shim.host_memory import HostBuffer, read_access
 from gevar.errors import StateError, VariableError
 from gevar.om.node import CONSTANTOP, VARIABLE
+from gevar.om.om_file import Kind
 from gevar.session.caller_device import caller_device
 from gevar.session.file_tensors import ModelSource
+from gevar.session.load_statistics import LoadStatistics, rows_of
 from gevar.session.loaded_tensor import LoadedTensor
-from gevar.session.session import Session
+from gevar.session.loading import Loading
+from gevar.session.placing_models import PlacedTensor
 from gevar.session.verify import VerifyReport, verify_tensors
-from gevar.types import DeviceId
 from gevar.weights import UploadReport
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
@@ -24,8 +27,8 @@ Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 class LoadedModel:
     """A model in device memory; `load_model` makes it.
 
-    Closing gives its weights back; variables belong to the session and go with it. A session that was made for this
-    model alone is closed with it.
+    Closing gives back what was got for it: its weights, and external weights that no other model of the session uses.
+    Variables belong to the session and go with it. A session that was made for this model alone is closed with it.
 
     Attributes
     ----------
@@ -33,10 +36,14 @@ class LoadedModel:
         File of the model, or a name for bytes.
     session, device_id
         Where it was loaded to.
+    kind : str
+        "model", or "bundle".
     rows : list of LoadedTensor
-        Every constant and variable, in the order of loading.
+        Every constant and variable, in the order of loading; one that several graphs of a file have is there once.
     upload : UploadReport
         How much was moved, and how fast.
+    statistics : LoadStatistics
+        Counts and sizes, and what was got for this model alone.
 
     Thread safety: any thread may read and write; one closes when the others are done.
     """
@@ -44,19 +51,22 @@ class LoadedModel:
     def __init__(
         self,
         path: str,
-        session: Session,
-        device_id: DeviceId,
-        rows: list[LoadedTensor],
+        kind: Kind,
+        loading: Loading,
+        placed: Sequence[PlacedTensor],
         upload: UploadReport,
         closing: ExitStack,
         owns_session: bool,
     ) -> None:
         self.path = path
-        self.session = session
-        self.device_id = device_id
-        self.rows = rows
+        self.kind: Kind = kind
+        self.session = loading.session
+        self.device_id = loading.device_id
+        self.rows = rows_of(placed)
         self.upload = upload
+        self.statistics = LoadStatistics.of_rows(self.rows, loading.device_bytes)
         self.owns_session = owns_session
+        self._placed = placed
         self._closing = closing
         self._closed = False
 
@@ -139,7 +149,7 @@ class LoadedModel:
                 self.session.memory_manager.memcpy_in(row.dev_addr, row.size_bytes, data, self.device_id)
 
     def verify(self, model: ModelSource) -> VerifyReport:
-        """Read the file again and compare every constant and initial value with the bytes on the device.
+        """Read the files again and compare every constant, external weight and initial value with the device.
 
         Parameters
         ----------
@@ -155,7 +165,7 @@ class LoadedModel:
         """
         self._check_open()
         with caller_device(self.session.runtime):
-            return verify_tensors(model, self.rows, self.session.runtime.device(self.device_id))
+            return verify_tensors(model, self.kind, self._placed, self.session.runtime.device(self.device_id))
 
     def close(self) -> None:
         """Give back what was got for this model; a second call does nothing.
@@ -176,8 +186,8 @@ class LoadedModel:
         self._check_open()
         row = self.tensor(tensor) if isinstance(tensor, str) else tensor
         is_on_host = row.kind == VARIABLE and row.logic_addr is not None
-        if row.size_bytes and (row.note or (row.dev_addr is None and not is_on_host)):
-            raise VariableError(row.name, f"{row.kind} has no bytes of this model on the device: {row.note}")
+        if row.size_bytes and row.dev_addr is None and not is_on_host:
+            raise VariableError(row.name, f"{row.kind} has no bytes on the device{row.note and f': {row.note}'}")
         return row
 
     def _check_open(self) -> None:

@@ -26,6 +26,8 @@ class LoadedTensor:
         Bytes of data, without guards and padding.
     note
         What else a reader of the table must know; "" for an ordinary row.
+    sharing
+        Why it lies where something else lies already, in words; "" where it has a place of its own.
     """
 
     name: str
@@ -37,6 +39,7 @@ class LoadedTensor:
     dev_addr: DevAddr | None
     size_bytes: int
     note: str = ""
+    sharing: str = ""
 
     @property
     def format_text(self) -> str:

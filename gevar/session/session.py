@@ -15,6 +15,7 @@ from gevar.session.caller_device import CallerDeviceAllocator, CallerDeviceMemor
 from gevar.types import DeviceId
 from gevar.var import VarManager, VarManagerPool
 from gevar.var.sleeping import ReloadVar
+from gevar.weights import ExternalWeightManager
 
 _ids = itertools.count(1)
 
@@ -38,7 +39,7 @@ class Session:
         Number of the session, which is its key in the `VarManagerPool`; unique in the process.
     options : dict
         Options by GE's names.
-    runtime, var_manager, memory_manager, rt_var_manager, rt_session
+    runtime, var_manager, memory_manager, rt_var_manager, rt_session, external_weights
         What the session is made of.
 
     Raises
@@ -83,6 +84,7 @@ class Session:
         memory = CallerDeviceMemory(self.memory_manager, self.runtime)
         self.rt_var_manager = managers.get_var_manager(self.id, self.var_manager, memory)
         self.rt_session = RtSession(self.id, self.rt_var_manager)
+        self.external_weights = ExternalWeightManager(memory)
         self.lock = threading.RLock()
         self._closed = False
 
