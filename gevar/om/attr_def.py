@@ -40,6 +40,11 @@ def bool_list(values: Sequence[bool]) -> ge_ir.AttrDef:
     return ge_ir.AttrDef(list=ge_ir.AttrDef_ListValue(b=values, val_type=_VT_LIST_BOOL))
 
 
+def int_list(values: Sequence[int]) -> ge_ir.AttrDef:
+    """Return the attribute that holds a list of integers, which may be empty."""
+    return ge_ir.AttrDef(list=ge_ir.AttrDef_ListValue(i=values, val_type=_VT_LIST_INT))
+
+
 def name_lists(names: Sequence[str]) -> tuple[ge_ir.AttrDef, ge_ir.AttrDef]:
     """Return the two lists of a name table, names and their indices; GE gives these no value type."""
     keys = ge_ir.AttrDef_ListValue(s=[name.encode() for name in names])

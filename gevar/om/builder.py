@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gevar.om.attr_value import AttrValue
+from gevar.om.external_weights_writer import ExternalWeightMode
 from gevar.om.model_spec import (
     DATA,
     NETOUTPUT,
@@ -33,7 +34,7 @@ from gevar.om.model_spec import (
     TensorRef,
 )
 from gevar.om.node import CONSTANT, CONSTANTOP, VARIABLE
-from gevar.om.weights_layout import SparseBytes
+from gevar.om.stored_bytes import Content, SparseBytes, StreamedBytes
 from gevar.om.writer import write_om
 from gevar.types.addresses import LogicAddr
 from gevar.types.data_type import DataType
@@ -43,8 +44,8 @@ from gevar.types.tensor_sizes import tensor_memory_size_with_auto_padding, tenso
 
 Source = str | TensorRef
 """What a node reads: the name of a node, for its first output, or (name, output index)."""
-Data = npt.NDArray[np.generic] | bytes | SparseBytes
-"""Bytes of a constant: an array of the element type, or raw: bytes, an array of unsigned integers, or zeros."""
+Data = npt.NDArray[np.generic] | bytes | StreamedBytes | SparseBytes
+"""Bytes of a constant: an array of the element type, or raw: bytes, an array of unsigned integers, zeros, a stream."""
 
 
 class OmBuilder:
@@ -209,9 +210,16 @@ class OmBuilder:
             variable_size_bytes=self._variable_size_bytes,
         )
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        compress: bool = False,
+        external_weight: ExternalWeightMode = 0,
+        weight_dir: str | os.PathLike[str] | None = None,
+    ) -> None:
         """Write the model as an OM file; see `write_om`."""
-        write_om(path, self.build())
+        write_om(path, self.build(), compress=compress, external_weight=external_weight, weight_dir=weight_dir)
 
     def _add(self, node: NodeSpec) -> str:
         _check_name("node", node.name)
@@ -255,12 +263,13 @@ def _sized(desc: TensorDesc, size_bytes: int | None = None) -> TensorDesc:
     return desc.replace(size=size_bytes)
 
 
-def _bytes_of(name: str, data: Data, desc: TensorDesc) -> memoryview | SparseBytes:
+def _bytes_of(name: str, data: Data, desc: TensorDesc) -> Content | SparseBytes:
     """Return the bytes of a constant, checked against its description."""
+    stored: Content | SparseBytes
     if isinstance(data, np.ndarray):
-        stored: memoryview | SparseBytes = _array_bytes(name, data, desc.dtype)
+        stored = _array_bytes(name, data, desc.dtype)
     else:
-        stored = data if isinstance(data, SparseBytes) else memoryview(data)
+        stored = memoryview(data) if isinstance(data, bytes | bytearray | memoryview) else data
     if desc.dtype != DataType.DT_STRING and stored.nbytes != tensor_size_in_bytes(desc):
         raise ValueError(
             f"{name}: {desc.dtype.name} of shape {desc.shape} takes {tensor_size_in_bytes(desc)} B, "

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from gevar.align import GIB
-from gevar.om.attr_def import attr_def, bool_list, name_lists
+from gevar.om.attr_def import attr_def, bool_list, int_list, name_lists
 from gevar.om.attr_value import AttrValue
 from gevar.om.consts import VALUE_ATTR
 from gevar.om.memory_plan import MemoryPlan
-from gevar.om.model_spec import DATA, NETOUTPUT, NodeSpec, OmModelSpec, TensorRef
-from gevar.om.node import CONSTANT, CONSTANTOP, IS_INPUT_CONST_ATTR, VARIABLE
+from gevar.om.model_spec import DATA, NETOUTPUT, ExternalWeight, NodeSpec, OmModelSpec, TensorRef
+from gevar.om.node import CONSTANT, CONSTANTOP, FILECONSTANT, IS_INPUT_CONST_ATTR, VARIABLE
+from gevar.om.partition_writer import OM_INFO_LIST_ATTR, OM_INFO_TYPES
+from gevar.om.stored_bytes import SparseBytes, read_all
 from gevar.proto import ge_ir
 from gevar.proto.tensor_descriptor import tensor_desc_to_proto
 from gevar.types.mem_type import MemType
@@ -51,13 +53,13 @@ class GraphWriter:
         self._plan = plan
         self._nodes = {node.name: node for node in model.nodes}
 
-    def model_def(self, om_info_list: list[int]) -> ge_ir.ModelDef:
-        """Return the model; the list has the bytes of weights, kernels, custom kernels, tasks and shared objects."""
+    def model_def(self) -> ge_ir.ModelDef:
+        """Return the model; the sizes in `om_info_list` come when the file is put together."""
         message = ge_ir.ModelDef(name=self._model.name, version=OM_IR_VERSION, custom_version=PLATFORM_VERSION)
         self._write_graph(message.graph.add())
         attrs: dict[str, AttrValue] = {
             **self._sizes(),
-            "om_info_list": om_info_list,
+            OM_INFO_LIST_ATTR: [0] * len(OM_INFO_TYPES),
             "target_type": "MINI",
             "atc_cmdline": "",
             "sub_memory_info": self._sub_memory_info(),
@@ -70,7 +72,7 @@ class GraphWriter:
 
     def _sizes(self) -> dict[str, int]:
         """Sizes, logical bases and counts: the attributes that are one number."""
-        has_variables = any(node.type in (VARIABLE, CONSTANTOP) for node in self._model.nodes)
+        has_variables = any(node.type in (VARIABLE, CONSTANTOP, FILECONSTANT) for node in self._model.nodes)
         sizes = {
             "memory_size": self._plan.memory_size,
             "zero_copy_memory_size": self._plan.zero_copy_memory_size,
@@ -134,7 +136,9 @@ class GraphWriter:
             _write_names(op, "_output", [f"y{index}" for index in range(len(node.outputs))])
 
     def _write_value(self, op: ge_ir.OpDef, node: NodeSpec) -> None:
-        """Attach the bytes of a constant, or their place in the weights, or those a variable starts with."""
+        """Attach the bytes of a constant, or their place, or those a variable starts with."""
+        if node.external is not None:
+            _write_external(op, node.external, node.outputs[0])
         if node.data is None:
             return
         attr = (op.output_desc[0].attr if node.type == VARIABLE else op.attr)[_VALUE_ATTRS[node.type]]
@@ -142,21 +146,36 @@ class GraphWriter:
         if node.type == CONSTANT:
             desc = desc.replace(weight_size=node.data.nbytes, data_offset=self._plan.data_offsets[node.name])
         else:
-            attr.t.data = bytes(inline_data(node))
+            attr.t.data = inline_data(node)
         attr.t.desc.CopyFrom(tensor_desc_to_proto(desc))
 
 
-def inline_data(node: NodeSpec) -> memoryview:
+def inline_data(node: NodeSpec) -> bytes:
     """Return the bytes of a node that are stored inside its message.
 
     Raises
     ------
     ValueError
         They are sparse: only those of a Const lie outside the message.
+    OSError, ModelFileError
+        They cannot be read.
     """
-    if not isinstance(node.data, memoryview):
+    if node.data is None or isinstance(node.data, SparseBytes):
         raise ValueError(f"{node.type} {node.name} has sparse data, which only a Const can have; give it an array")
-    return node.data
+    return read_all(node.data)
+
+
+def _write_external(op: ge_ir.OpDef, place: ExternalWeight, desc: TensorDesc) -> None:
+    """Say where a FileConstant has its bytes.
+
+    Source: GE source, base/common/file_constant_utils.
+    """
+    op.attr["location"].s = place.location.encode()
+    op.attr["offset"].i = place.offset
+    op.attr["length"].i = place.length
+    op.attr["dtype"].dt = int(desc.dtype)
+    op.attr["shape"].CopyFrom(int_list(desc.shape))
+    op.attr["original_shape"].CopyFrom(int_list(desc.origin_shape or ()))
 
 
 def _write_data_input(op: ge_ir.OpDef, index: int, desc: TensorDesc) -> None:

@@ -1,8 +1,8 @@
 """Which offset every tensor of a model gets: in the weights, among the variables, in work memory.
 
 - Const: a place in partition 1 (`weights_layout`).
-- Variable and Constant: a block of `var_block_bytes` from the base on, in the order of nodes; byte-equal Constants of
-  equal element width share one.
+- Variable, Constant and FileConstant: a block of `var_block_bytes` from the base on, in the order of nodes; byte-equal
+  Constants of equal element width share one, and FileConstants with one place in one file.
 - Everything else: work memory, one block of a multiple of 512 bytes for each output, without reuse. The blocks of the
   model's outputs and inputs come last: that part is the zero-copy memory, which a caller may replace by its own.
 
@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from gevar.align import SESSION_MEM_ALIGN_BYTES, align_up, var_block_bytes
-from gevar.om.model_spec import DATA, NETOUTPUT, NodeSpec, OmModelSpec, TensorRef
-from gevar.om.node import CONSTANT, CONSTANTOP, VARIABLE
+from gevar.om.model_spec import DATA, NETOUTPUT, ExternalWeight, NodeSpec, OmModelSpec, TensorRef
+from gevar.om.node import CONSTANT, CONSTANTOP, FILECONSTANT, VARIABLE
+from gevar.om.stored_bytes import Content
 from gevar.om.weights_layout import EqualBytes, WeightsLayout
 
 
@@ -54,9 +55,13 @@ def plan_memory(model: OmModelSpec) -> MemoryPlan:
 def _place_variables(model: OmModelSpec, plan: MemoryPlan) -> None:
     space = _VariableSpace(model)
     constants = EqualBytes()
-    for node in (node for node in model.nodes if node.type in (VARIABLE, CONSTANTOP)):
+    files: dict[ExternalWeight, int] = {}
+    for node in (node for node in model.nodes if node.type in (VARIABLE, CONSTANTOP, FILECONSTANT)):
         width = node.outputs[0].dtype.size_code
-        if node.type == CONSTANTOP and isinstance(node.data, memoryview) and width > 0:
+        if node.external is not None:
+            addr = files[node.external] if node.external in files else space.take(node)
+            files[node.external] = addr
+        elif node.type == CONSTANTOP and isinstance(node.data, Content) and width > 0:
             addr = constants.place(node.data, partial(space.take, node), width=width)
         else:
             addr = space.take(node)

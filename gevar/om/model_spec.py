@@ -6,7 +6,7 @@ from typing import Final
 
 from gevar.align import GIB
 from gevar.om.attr_value import AttrValue
-from gevar.om.weights_layout import SparseBytes
+from gevar.om.stored_bytes import Content, SparseBytes
 from gevar.types.addresses import LogicAddr
 from gevar.types.tensor_desc import TensorDesc
 
@@ -24,6 +24,15 @@ VAR_MEM_MAX_BYTES: Final = 5 * GIB
 
 
 @dataclass(frozen=True, slots=True)
+class ExternalWeight:
+    """Where a FileConstant has its bytes: the name of a file, and place and number of bytes in it."""
+
+    location: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class NodeSpec:
     """One node.
 
@@ -37,6 +46,8 @@ class NodeSpec:
         Its outputs, with the stored size of each in `size`.
     data
         Bytes of a Const or Constant, or those a Variable starts with; None for a Variable that starts with nothing.
+    external
+        Where a FileConstant has its bytes; None for other nodes.
     assigns
         Output index -> name of the variable that this output writes, as Assign and its kind do.
     attrs
@@ -47,7 +58,8 @@ class NodeSpec:
     type: str
     inputs: tuple[TensorRef, ...] = ()
     outputs: tuple[TensorDesc, ...] = ()
-    data: memoryview | SparseBytes | None = None
+    data: Content | SparseBytes | None = None
+    external: ExternalWeight | None = None
     assigns: Mapping[int, str] = field(default_factory=dict)
     attrs: Mapping[str, AttrValue] = field(default_factory=dict)
 

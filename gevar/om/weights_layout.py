@@ -10,36 +10,22 @@ Source: GE source, compiler/graph/build/model_builder.cc, ModelBuilder::MergeWei
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-import numpy as np
-import xxhash
 
 from gevar.align import SESSION_MEM_ALIGN_BYTES, TENSOR_ALIGN_BYTES, align_up
-
-
-@dataclass(frozen=True, slots=True)
-class SparseBytes:
-    """Zero bytes that nobody writes: they become a hole in the file.
-
-    Each has a place of its own in the file: they are not merged, though they are equal.
-    """
-
-    nbytes: int
+from gevar.om.stored_bytes import Blob, Content, SparseBytes, are_equal, digest_of
 
 
 class EqualBytes:
     """Finds the place that equal bytes have already. Bytes of different `width` never count as equal."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int, bytes], list[tuple[memoryview, int]]] = {}
+        self._known: dict[tuple[int, int, bytes], list[tuple[Content, int]]] = {}
 
-    def place(self, data: memoryview, make_place: Callable[[], int], *, width: int = 1) -> int:
+    def place(self, data: Content, make_place: Callable[[], int], *, width: int = 1) -> int:
         """Return the place of equal bytes; that of `make_place` where there are none."""
-        known = self._known.setdefault((width, data.nbytes, xxhash.xxh3_128_digest(data)), [])
-        array = np.frombuffer(data, np.uint8)
+        known = self._known.setdefault((width, data.nbytes, digest_of(data)), [])
         for other, place in known:
-            if np.array_equal(np.frombuffer(other, np.uint8), array):
+            if are_equal(other, data):
                 return place
         place = make_place()
         known.append((data, place))
@@ -54,10 +40,10 @@ class WeightsLayout:
 
     def __init__(self) -> None:
         self._equal = EqualBytes()
-        self._pieces: list[tuple[int, memoryview]] = []
+        self._pieces: list[tuple[int, Content]] = []
         self._end = SESSION_MEM_ALIGN_BYTES
 
-    def place(self, data: memoryview | SparseBytes) -> int:
+    def place(self, data: Content | SparseBytes) -> int:
         """Return the offset of these bytes in the partition: that of an equal piece if there is one, else a new one.
 
         No bytes lie where the first piece begins.
@@ -74,11 +60,16 @@ class WeightsLayout:
         return align_up(self._end + TENSOR_ALIGN_BYTES, SESSION_MEM_ALIGN_BYTES)
 
     @property
-    def pieces(self) -> Sequence[tuple[int, memoryview]]:
+    def pieces(self) -> Sequence[tuple[int, Content]]:
         """The pieces that have to be written, each with its offset, in the order of offsets."""
         return self._pieces
 
-    def _append_piece(self, data: memoryview) -> int:
+    @property
+    def blob(self) -> Blob:
+        """The whole partition."""
+        return Blob(self.size_bytes, self._pieces)
+
+    def _append_piece(self, data: Content) -> int:
         offset = self._append(data.nbytes)
         self._pieces.append((offset, data))
         return offset

@@ -1,0 +1,43 @@
+"""Files that appear under their name complete, or not at all."""
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+
+def write_atomically(
+    path: Path, write: Callable[[BinaryIO], None], *, before_naming: Callable[[], None] | None = None
+) -> None:
+    """Write a new file beside the path and give it the name when it is complete and on the disk.
+
+    Parameters
+    ----------
+    path
+        The file; one that exists is replaced.
+    write
+        Writes the content to an empty file.
+    before_naming
+        Called when the content is on the disk and the name is not given yet.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written. What `write` and `before_naming` raise goes through.
+
+    After failure: `path` is as it was before; nothing else is left.
+    Thread safety: may be called from several threads, also for one path; the last to finish wins.
+    """
+    draft = path.with_name(f".gevar-{secrets.token_hex(8)}.tmp")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        if before_naming is not None:
+            before_naming()
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
