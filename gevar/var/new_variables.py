@@ -25,6 +25,7 @@ _HBM: Final = MemType.RT_MEMORY_HBM  # looking up a member of an enum takes long
 _ASSIGNED: Final = Placing.ASSIGNED
 _PADDED_BYTES: Final = VAR_GUARD_BYTES + SESSION_MEM_ALIGN_BYTES - 1  # `var_block_bytes` in two operations
 _ALIGNED: Final = -SESSION_MEM_ALIGN_BYTES
+_LAST_END: Final = INT64_MAX - _PADDED_BYTES  # near the end of 63 bits `VarResource.assign` decides
 
 
 def assign_new(
@@ -44,13 +45,14 @@ def assign_new(
         Sizes and logic base.
     """
     cur_descs, space, blocks = tables.cur_descs, tables.space, tables.blocks
-    offset, size_bytes, addr = hbm.next_offset, desc.size, config.var_mem_logic_base + hbm.next_offset
+    offset, size_bytes = hbm.next_offset, desc.size
+    addr = config.var_mem_logic_base + offset
     if space.end > addr or blocks.end > addr or name in cur_descs or tables.batch_names or tables.is_restored:
         return None
-    if not 0 <= size_bytes <= _limit(config) - addr:
+    if size_bytes < 0 or offset + size_bytes > config.var_mem_max_size or addr + size_bytes > _LAST_END:
         return None
     block_bytes = size_bytes + _PADDED_BYTES & _ALIGNED
-    block = VarBlock(name, desc, LogicAddr(addr), _HBM, offset, op, _ASSIGNED)
+    block = VarBlock(name, desc, addr, _HBM, offset, op, _ASSIGNED)  # type: ignore[arg-type]  # see `assign_new_run`
     space.take(addr, addr + block_bytes)
     tables.owned_end = addr + block_bytes
     blocks.append(block)
@@ -89,7 +91,7 @@ def assign_new_run(
     if tables.space.end > start or tables.blocks.end > start or tables.batch_names or tables.is_restored:
         next(items, None)
         return blocks, addrs
-    records, cur_descs, limit = tables.records, tables.cur_descs, _limit(config)
+    records, cur_descs, limit = tables.records, tables.cur_descs, min(base + config.var_mem_max_size, _LAST_END)
     try:
         for name, op, desc in items:
             size_bytes = desc.size
@@ -113,8 +115,3 @@ def assign_new_run(
         hbm.var_mem_size += addr - start
         hbm.next_offset = addr - base
     return blocks, addrs
-
-
-def _limit(config: MemoryConfig) -> int:
-    """First address that no data may pass here; near the end of 63 bits `VarResource.assign` decides."""
-    return min(config.var_mem_logic_base + config.var_mem_max_size, INT64_MAX - _PADDED_BYTES)

@@ -70,7 +70,7 @@ class VarRegistry(SessionState):
         if op is not None and op.op_type in WEIGHT_OP_TYPES:
             request = self._require(PARAM_INVALID).request(name, op, desc, memory_type)
         with self._lock:
-            resource = self._require(PARAM_INVALID)
+            resource = self._resource or self._require(PARAM_INVALID)
             mem = self._mem_resources.get(memory_type) or self._mem_resource(memory_type, resource)
             if request is None and memory_type == _HBM:
                 block = assign_new(resource, name, op, desc, mem, self._config)
