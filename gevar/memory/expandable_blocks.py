@@ -96,22 +96,30 @@ class ExpandableBlocks(ExpandableState):
     def _grow(self, table: PageTable, size: int, tag: str) -> int:
         """Give a block a place, the smallest free one before the end or at the end, and pages."""
         hole = self._holes.take(size) if self._holes.total_bytes else None
-        offset = self._used if hole is None else hole[0]
-        try:
-            if hole is None and offset + size > self._limit:
-                raise range_error(self._device.id, size, self._limit - offset, self._limit)
-            table.touch(offset, offset + size)
-        except BaseException:
-            if hole is not None:
-                self._holes.add(*hole)
-            raise
         if hole is None:
-            self._used = offset + size
-        elif hole[1] > size:
-            self._holes.add(offset + size, hole[1] - size)
+            offset = self._used
+            end = offset + size
+            if end > self._limit:
+                raise range_error(self._device.id, size, self._limit - offset, self._limit)
+            table.touch(offset, end)
+            self._used = end
+        else:
+            offset = self._fill_hole(table, hole, size)
         self._blocks[offset] = size, tag
         self._counter.add(size)
         return offset
+
+    def _fill_hole(self, table: PageTable, hole: tuple[int, int], size: int) -> int:
+        """Put a block at the start of a free place that was taken out; after failure the place is back."""
+        start, room = hole
+        try:
+            table.touch(start, start + size)
+        except BaseException:
+            self._holes.add(start, room)
+            raise
+        if room > size:
+            self._holes.add(start + size, room - size)
+        return start
 
     def _fix(self, table: PageTable, size: int, tag: str) -> int:
         """Make the range physical up to a size, for one more user from its start."""

@@ -1,6 +1,6 @@
 """What the variable manager asks of memory that grows: pieces of one reserved range, all given back at once."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from gevar.types import DevAddr
 
@@ -46,3 +46,20 @@ class ExpandableMemoryAllocator(Protocol):
         AclError
             The runtime refuses.
         """
+
+
+@runtime_checkable
+class BlockFreeing(Protocol):
+    """Memory that grows and takes single blocks back; `ExpandableActiveMemoryAllocator` is one, GE's is not."""
+
+    def free(self, dev_addr: DevAddr) -> None:
+        """Take a block back, by its first address.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses; the block is alive still.
+        """
+
+    def blocks(self) -> list[tuple[DevAddr, int, str]]:
+        """Return first address, size in bytes and tag of every block."""

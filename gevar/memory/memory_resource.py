@@ -59,39 +59,62 @@ class MemoryStatistics:
 class StatisticsCounter:
     """Count what is handed out and taken back; `MemoryStatistics` says what the numbers are.
 
+    What is out can only have been most before something was taken back, so the peak is looked at then.
+
     Thread safety: none; its owner calls under its own lock.
     """
 
-    __slots__ = ("current_bytes", "current_count", "peak_bytes", "peak_count", "total_bytes", "total_count")
+    __slots__ = ("_back_bytes", "_back_count", "_peak_bytes", "_peak_count", "_total_bytes", "_total_count")
 
     def __init__(self) -> None:
-        self.current_bytes = self.current_count = 0
-        self.peak_bytes = self.peak_count = 0
-        self.total_bytes = self.total_count = 0
+        self._total_bytes = self._total_count = 0
+        self._back_bytes = self._back_count = 0
+        self._peak_bytes = self._peak_count = 0
+
+    @property
+    def current_bytes(self) -> int:
+        """Bytes that are out."""
+        return self._total_bytes - self._back_bytes
+
+    @property
+    def current_count(self) -> int:
+        """Blocks that are out."""
+        return self._total_count - self._back_count
 
     def add(self, size_bytes: int) -> None:
         """Count a block that was handed out."""
-        self.total_bytes += size_bytes
-        self.total_count += 1
-        self.current_bytes += size_bytes
-        self.current_count += 1
-        if self.current_bytes > self.peak_bytes:
-            self.peak_bytes = self.current_bytes
-        if self.current_count > self.peak_count:
-            self.peak_count = self.current_count
+        self._total_bytes += size_bytes
+        self._total_count += 1
 
     def remove(self, size_bytes: int) -> None:
         """Count a block that was taken back."""
-        self.current_bytes -= size_bytes
-        self.current_count -= 1
+        self._see_peak()
+        self._back_bytes += size_bytes
+        self._back_count += 1
+
+    def _see_peak(self) -> None:
+        out_bytes, out_count = self._total_bytes - self._back_bytes, self._total_count - self._back_count
+        if out_bytes > self._peak_bytes:
+            self._peak_bytes = out_bytes
+        if out_count > self._peak_count:
+            self._peak_count = out_count
 
     def reset_peak(self) -> None:
         """Let the peak be what is out now."""
-        self.peak_bytes, self.peak_count = self.current_bytes, self.current_count
+        self._peak_bytes = self._peak_count = 0
+        self._see_peak()
 
     def statistics(self) -> MemoryStatistics:
         """Return the numbers as they are now."""
-        return MemoryStatistics(*(getattr(self, name) for name in MemoryStatistics.__dataclass_fields__))
+        self._see_peak()
+        return MemoryStatistics(
+            current_bytes=self.current_bytes,
+            current_count=self.current_count,
+            peak_bytes=self._peak_bytes,
+            peak_count=self._peak_count,
+            total_bytes=self._total_bytes,
+            total_count=self._total_count,
+        )
 
 
 class MemoryResource(Protocol):

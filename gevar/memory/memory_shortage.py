@@ -124,7 +124,8 @@ class MemoryReport:
             f"  free there: {size_text(self.free_bytes)}, {largest}",
         ]
         lines += [
-            f"  {pages.name}: {size_text(pages.free_bytes)} free of {size_text(pages.total_bytes)}"
+            f"  {pages.name}: {size_text(pages.free_bytes)} free of {size_text(pages.total_bytes)},"
+            f" largest run {size_text(pages.largest_free_bytes)}"
             for pages in self.page_classes
         ]
         lines += [
@@ -150,6 +151,8 @@ class MemoryShortageError(OutOfMemoryError):
         The state; ``report.text`` is for people.
     largest_free_bytes : int
         Largest run that was free in the memory asked.
+    held_on_device : tuple
+        `Holder` of each of the variables that hold the most on the device, in whatever memory; empty where none asked.
     """
 
     def __init__(self, error: OutOfMemoryError, report: MemoryReport) -> None:
@@ -164,6 +167,7 @@ class MemoryShortageError(OutOfMemoryError):
         self.args = (f"{self.args[0]}; {report.line}",)
         self.report = report
         self.largest_free_bytes = report.largest_free_bytes
+        self.held_on_device: tuple[Holder, ...] = ()
 
 
 def page_class_figures(device: Device) -> tuple[PageClassFigures, ...]:

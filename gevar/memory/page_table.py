@@ -93,30 +93,33 @@ class PageTable:
         AclError, OutOfMemoryError
             A page cannot be had or mapped. The table is as before.
         """
-        first, last = begin // self._page_bytes, (end - 1) // self._page_bytes
-        if first == last and (page := self._pages.get(first)) is not None:
+        page_bytes, pages = self._page_bytes, self._pages
+        first, slot = begin // page_bytes, (end - 1) // page_bytes
+        if first == slot and (page := pages.get(slot)) is not None:
             page.refs += 1  # the usual case: a block on a page that is there
         else:
             touched: list[Page] = []
             try:
-                for slot in range(last, first - 1, -1):
-                    self._touch_slot(slot, begin, end, touched)
+                while slot >= first:
+                    page = pages.get(slot)
+                    if page is None and slot not in self._split:
+                        handle = self.source.malloc_page(reuse=self._reuse)
+                        if handle is not None:
+                            page = pages[slot] = self._map(slot * page_bytes, handle, self.source.pool)
+                    if page is None:
+                        self._touch_units(slot, begin, end, touched)
+                    else:
+                        page.refs += 1
+                        touched.append(page)
+                    slot -= 1
             except BaseException as error:
                 self._undo_touch(touched, error)
                 raise
         if self._records is not None:
             self._records.add((page.addr for page in self.touched(begin, end)), begin, end)
 
-    def _touch_slot(self, slot: int, begin: int, end: int, touched: list[Page]) -> None:
-        page = self._pages.get(slot)
-        if page is None and slot not in self._split:
-            handle = self.source.malloc_page(reuse=self._reuse)
-            if handle is not None:
-                page = self._pages[slot] = self._map(slot * self._page_bytes, handle, self.source.pool)
-        if page is not None:
-            page.refs += 1
-            touched.append(page)
-            return
+    def _touch_units(self, slot: int, begin: int, end: int, touched: list[Page]) -> None:
+        """Make the part of a slot physical that a block takes, by pages of 2 MiB."""
         for unit in reversed(self._units(slot, begin, end)):
             small = self._small.get(unit)
             if small is None:

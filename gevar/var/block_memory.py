@@ -8,21 +8,18 @@ Differs: edges 16, 17 and 41 of docs/differences.md.
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
 
 from gevar.align import SESSION_MEM_ALIGN_BYTES, var_block_bytes
 from gevar.errors import AclError, GevarError, StateError
 from gevar.memory import ExpandableMemoryAllocator, MemoryManager
+from gevar.memory.expandable_memory_allocator import BlockFreeing
 from gevar.options import VARIABLE_USE_1G_HUGE_PAGE
 from gevar.types import DevAddr, DeviceId, MemType
 from gevar.var.initial_value import initial_data
 from gevar.var.var_block import VarBlock
-
-MALLOC_PURPOSE: Final = "Auto malloc var and constant op memory"
-"""What the manager says a block of device memory is for, as GE does."""
 
 _log = logging.getLogger("gevar.var")
 
@@ -73,12 +70,14 @@ class ExpandableMemory:
     """Memory that grows, on one device, from the first block until all of it is given back.
 
     One thread at a time takes memory and fills it, so nothing is given back while a copy is under way. A piece that was
-    taken in vain, since its copy failed, waits for the next block of its size: single pieces cannot be given back.
+    taken in vain goes back; where the allocator takes no single pieces, it waits for the next block of its size.
 
     Attributes
     ----------
     is_usable : bool
         Whether blocks are still taken from it.
+    failure : str
+        Why they are not, where a failure decided it.
 
     Thread safety: all methods, from any thread.
     """
@@ -88,14 +87,23 @@ class ExpandableMemory:
         self._lock = threading.RLock()
         self._spare: dict[int, list[DevAddr]] = {}
         self.is_usable = True
+        self.failure = ""
 
-    def obtain(self, request: "BlockRequest", *, keep: bool) -> DevAddr | None:
+    def obtain(
+        self, tag: str, size_bytes: int, device_id: DeviceId, fill: Callable[[DevAddr], None] | None, *, keep: bool
+    ) -> DevAddr | None:
         """Return memory that holds what a block starts with.
 
         Parameters
         ----------
-        request
-            What is wanted.
+        tag
+            Whose it is, in words.
+        size_bytes
+            Its size in bytes, guard included.
+        device_id
+            Its device.
+        fill
+            Lays down what the memory starts with; None where it starts with anything.
         keep
             Whether there is no other memory to turn to.
 
@@ -112,25 +120,51 @@ class ExpandableMemory:
         with self._lock:
             if not self.is_usable:
                 return None
+            spare = self._spare.get(size_bytes) if self._spare else None
             try:
-                dev_addr = self._take(request.capacity_bytes)
+                dev_addr = spare.pop() if spare else self._allocator.malloc_memory(tag, size_bytes, True)
             except AclError as error:
                 if keep:
                     raise
-                self.is_usable = False
+                self.is_usable, self.failure = False, str(error)
                 text = "device %d: variables get plain memory from now on, since memory that grows failed: %s"
-                _log.warning(text, request.device_id, error)
+                _log.warning(text, device_id, error)
                 return None
-            try:
-                request.fill(dev_addr)
-            except BaseException:
-                self._spare.setdefault(request.capacity_bytes, []).append(dev_addr)
-                raise
+            if fill is not None:
+                try:
+                    fill(dev_addr)
+                except BaseException as error:
+                    self._take_back(dev_addr, size_bytes, error)
+                    raise
             return dev_addr
 
-    def _take(self, size_bytes: int) -> DevAddr:
-        spare = self._spare.get(size_bytes) if self._spare else None
-        return spare.pop() if spare else self._allocator.malloc_memory(MALLOC_PURPOSE, size_bytes, True)
+    def give_back(self, dev_addr: DevAddr, size_bytes: int) -> None:
+        """Take a piece back that nobody uses, unless all was given back meanwhile.
+
+        Raises
+        ------
+        AclError
+            The allocator cannot; the piece waits for the next block of its size.
+        """
+        with self._lock:
+            if self.is_usable:
+                self._take_back(dev_addr, size_bytes, None)
+
+    def _take_back(self, dev_addr: DevAddr, size_bytes: int, error: BaseException | None) -> None:
+        """Give a piece back, and the range with the only one; what cannot go waits for a block of its size."""
+        allocator = self._allocator
+        try:
+            if isinstance(allocator, BlockFreeing):
+                if len(allocator.blocks()) == 1:
+                    allocator.free_memory()
+                else:
+                    allocator.free(dev_addr)
+                return
+        except AclError as second:
+            if error is None:
+                raise
+            error.add_note(f"the {size_bytes} B taken for it wait for the next block of this size: {second}")
+        self._spare.setdefault(size_bytes, []).append(dev_addr)
 
     @contextmanager
     def held(self) -> Iterator[ExpandableMemoryAllocator]:
@@ -156,71 +190,31 @@ class ExpandableMemory:
             self._allocator.free_memory()
 
 
-class BlockRequest:
-    """Memory that a block wants on a device.
-
-    Attributes
-    ----------
-    block : VarBlock
-        The block.
-    mem_type : MemType
-        Kind of memory.
-    device_id : DeviceId
-        The device.
-    mem_manager : MemoryManager
-        Plain memory, and copies.
-    huge_page_only : bool
-        Whether plain memory may not be used, since it has no pages of 1 GiB.
-    capacity_bytes : int
-        Bytes, guard included.
-    """
-
-    __slots__ = ("_data", "block", "capacity_bytes", "device_id", "huge_page_only", "mem_manager", "mem_type")
-
-    def __init__(
-        self, block: VarBlock, mem_type: MemType, device_id: DeviceId, mem_manager: MemoryManager, huge_page_only: bool
-    ) -> None:
-        self.block = block
-        self.mem_type = mem_type
-        self.device_id = device_id
-        self.mem_manager = mem_manager
-        self.huge_page_only = huge_page_only
-        self.capacity_bytes = var_block_bytes(block.desc.size)
-        self._data: bytes | None = None
-
-    def check_data(self) -> None:
-        """Read what the memory is to start with.
-
-        Raises
-        ------
-        FormatError
-            The initial value does not fit.
-        """
-        if self.block.desc.attrs:
-            self._data = initial_data(self.block)
-
-    def fill(self, dev_addr: DevAddr) -> None:
-        """Lay down what the memory starts with."""
-        if self._data:
-            to = DevAddr(dev_addr + SESSION_MEM_ALIGN_BYTES)
-            self.mem_manager.memcpy_in(to, self.block.size_bytes, self._data, self.device_id)
-
-    def record(self, dev_addr: DevAddr, owner: MemoryManager | None) -> DeviceRecord:
-        """Return the record of memory that was got."""
-        data_addr = DevAddr(dev_addr + SESSION_MEM_ALIGN_BYTES)
-        capacity_bytes = self.capacity_bytes
-        return DeviceRecord(self.block, self.device_id, dev_addr, capacity_bytes, self.mem_type, owner, data_addr)
-
-
-def allocate_block(request: BlockRequest, expandable: ExpandableMemory | None) -> DeviceRecord:
+def allocate_block(
+    block: VarBlock,
+    mem_type: MemType,
+    device_id: DeviceId,
+    manager: MemoryManager,
+    expandable: ExpandableMemory | None,
+    *,
+    huge_page_only: bool,
+) -> DeviceRecord:
     """Allocate memory for a block and lay down its initial value.
 
     Parameters
     ----------
-    request
-        What is wanted.
+    block
+        The block.
+    mem_type
+        Kind of memory.
+    device_id
+        The device.
+    manager
+        Plain memory, and copies.
     expandable
         Memory that grows, which is asked first; None where the device has none.
+    huge_page_only
+        Whether plain memory may not be used, since it has no pages of 1 GiB.
 
     Raises
     ------
@@ -232,30 +226,53 @@ def allocate_block(request: BlockRequest, expandable: ExpandableMemory | None) -
     After failure: nothing is handed out.
     """
     try:
-        request.check_data()
+        fill = _fill(block, manager, device_id) if block.desc.attrs else None
+        size_bytes = var_block_bytes(block.desc.size)
         if expandable is not None:
-            dev_addr = expandable.obtain(request, keep=request.huge_page_only)
+            dev_addr = expandable.obtain(block.name, size_bytes, device_id, fill, keep=huge_page_only)
             if dev_addr is not None:
-                return request.record(dev_addr, None)
-        return _plain_record(request)
+                data_addr = DevAddr(dev_addr + SESSION_MEM_ALIGN_BYTES)
+                return DeviceRecord(block, device_id, dev_addr, size_bytes, mem_type, None, data_addr)
+        if huge_page_only:
+            raise StateError(
+                f"{VARIABLE_USE_1G_HUGE_PAGE} is 1 and device {device_id} has no memory that grows:"
+                " call init_expandable_memory_allocator, or allow other pages"
+            )
+        return _plain_record(block, mem_type, device_id, manager, fill)
     except GevarError as error:
-        block = request.block
-        error.add_note(f"the memory was for {block.size_bytes} B of variable {block.key} on device {request.device_id}")
+        error.add_note(f"the memory was for {block.size_bytes} B of variable {block.key} on device {device_id}")
+        if expandable is not None and expandable.failure:
+            error.add_note(f"variables get plain memory, since memory that grows failed: {expandable.failure}")
         raise
 
 
-def _plain_record(request: BlockRequest) -> DeviceRecord:
+def _fill(block: VarBlock, manager: MemoryManager, device_id: DeviceId) -> Callable[[DevAddr], None] | None:
+    """What lays down the initial value of a block, given the address of its memory; None where it has none."""
+    data = initial_data(block)
+    if not data:
+        return None
+
+    def fill(dev_addr: DevAddr) -> None:
+        manager.memcpy_in(DevAddr(dev_addr + SESSION_MEM_ALIGN_BYTES), block.size_bytes, data, device_id)
+
+    return fill
+
+
+def _plain_record(
+    block: VarBlock,
+    mem_type: MemType,
+    device_id: DeviceId,
+    manager: MemoryManager,
+    fill: Callable[[DevAddr], None] | None,
+) -> DeviceRecord:
     """Take plain memory for a block, and give it back if it cannot be filled."""
-    if request.huge_page_only:
-        raise StateError(
-            f"{VARIABLE_USE_1G_HUGE_PAGE} is 1 and device {request.device_id} has no memory that grows:"
-            " call init_expandable_memory_allocator, or allow other pages"
-        )
-    manager = request.mem_manager
-    dev_addr = manager.malloc_memory(request.mem_type, MALLOC_PURPOSE, request.capacity_bytes, request.device_id)
-    record = request.record(dev_addr, manager)
+    size_bytes = var_block_bytes(block.size_bytes)
+    dev_addr = manager.malloc_memory(mem_type, block.name, size_bytes, device_id)
+    data_addr = DevAddr(dev_addr + SESSION_MEM_ALIGN_BYTES)
+    record = DeviceRecord(block, device_id, dev_addr, size_bytes, mem_type, manager, data_addr)
     try:
-        request.fill(dev_addr)
+        if fill is not None:
+            fill(dev_addr)
     except BaseException:
         record.release()
         raise

@@ -7,21 +7,17 @@ Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetAutoM
 """
 
 import threading
-from heapq import nlargest
-from operator import attrgetter
-from typing import Final
 
 from acl_shim.errors import size_text
 from gevar.errors import OutOfMemoryError
-from gevar.memory import ExpandableMemoryAllocator
-from gevar.types import DeviceId, LogicAddr
-from gevar.var.block_memory import BlockRequest, DeviceRecord, ExpandableMemory, allocate_block
-from gevar.var.load_state import LoadTable
+from gevar.memory import ExpandableMemoryAllocator, MemoryManager, MemoryShortageError
+from gevar.memory.memory_shortage import largest_holders
+from gevar.types import DeviceId, LogicAddr, MemType
+from gevar.var.block_memory import DeviceRecord, ExpandableMemory, allocate_block
+from gevar.var.load_state import LoadTable, LoadTicket
 from gevar.var.resolved_table import ResolvedTable
 from gevar.var.var_block import VarBlock
 from gevar.var.var_key import VarKey
-
-_LARGEST: Final = 5  # variables that an error names
 
 
 class DeviceState:
@@ -63,12 +59,6 @@ class DeviceState:
             records, version = list(self.records.values()), self.version
         table = self._resolved = ResolvedTable.of(records, version)
         return table
-
-    @property
-    def expandable(self) -> ExpandableMemory | None:
-        """Memory that grows that blocks are taken from; None where there is none."""
-        last = self.expandables[-1] if self.expandables else None
-        return last if last is not None and last.is_usable else None
 
 
 class DeviceRecords:
@@ -134,20 +124,29 @@ class DeviceRecords:
         """Take blocks of a device from memory that grows; False when they are already."""
         with self._lock:
             device = self.device(device_id)
-            if device.expandable is not None:
+            if device.expandables and device.expandables[-1].is_usable:
                 return False
             allocator.set_reuse(False)
             allocator.set_share_phy_allocator(False)
             device.expandables.append(ExpandableMemory(allocator))
             return True
 
-    def obtain(self, request: BlockRequest, generation: int) -> tuple[DeviceRecord, bool] | None:
+    def obtain(
+        self,
+        block: VarBlock,
+        mem_type: MemType,
+        device_id: DeviceId,
+        manager: MemoryManager,
+        generation: int,
+        *,
+        huge_page_only: bool,
+    ) -> tuple[DeviceRecord, bool] | None:
         """Return the memory of a block on a device; allocate and initialise it if nobody has.
 
         Parameters
         ----------
-        request
-            What is wanted; the block was found when `generation` was current.
+        block, mem_type, device_id, manager, huge_page_only
+            As `allocate_block`; the block was found when `generation` was current.
         generation
             `generation` as it was before the block was looked up.
 
@@ -166,43 +165,56 @@ class DeviceRecords:
         StateError
             This thread is allocating this very block, or only pages of 1 GiB may be used and there are none.
         """
-        device, logic_addr = self.device(request.device_id), request.block.logic_addr
+        device, logic_addr = self.devices.get(device_id) or self.device(device_id), block.logic_addr
+        known = device.records.get(logic_addr)
+        if known is not None:
+            return known, False
         while True:
-            with self._lock:
-                if generation != self.generation:
-                    return None
-                ticket, mine = device.memory.enter(logic_addr)
-                if ticket is None:
-                    return device.records[logic_addr], False
-                expandable = device.expandable
-            if mine:
+            growing, table = device.expandables, device.memory
+            expandable = growing[-1] if growing else None
+            ticket = LoadTicket(table, logic_addr)
+            # `take_all` raises the generation first: of what was read here nothing is younger than the number
+            found = table.states.setdefault(logic_addr, ticket)
+            if generation != self.generation:
+                ticket.abort()
+                return None
+            if found is ticket:
                 break
-            ticket.wait()
+            if not isinstance(found, LoadTicket):
+                with self._lock:  # who made it loaded has published it when the lock is free
+                    record = device.records.get(logic_addr)
+                return None if record is None else (record, False)
+            found.wait()
         try:
-            record = allocate_block(request, expandable)
+            record = allocate_block(block, mem_type, device_id, manager, expandable, huge_page_only=huge_page_only)
         except BaseException as error:
             ticket.abort()
             if isinstance(error, OutOfMemoryError):
-                error.add_note(self._largest_text(request.device_id))
+                self._name_variables(error, device_id)
             raise
         with self._lock:
-            if ticket.commit():
+            if ticket.commit_held():
                 device.records[logic_addr] = record
                 device.version += 1
                 self.malloc_bytes += record.capacity_bytes
                 return record, True
-        record.release()
+        if record.owner is None and expandable is not None:
+            expandable.give_back(record.dev_addr, record.capacity_bytes)
+        else:
+            record.release()
         return None
 
-    def _largest_text(self, device_id: DeviceId) -> str:
-        """What the variables of a device hold, and the largest of them, in words."""
+    def _name_variables(self, error: OutOfMemoryError, device_id: DeviceId) -> None:
+        """Say in a note, and in a field, what the variables of a device hold, and which hold the most."""
         with self._lock:
             records = list(self.device(device_id).records.values())
+        largest = largest_holders((record.block.name, record.capacity_bytes) for record in records)
         total = size_text(sum(record.capacity_bytes for record in records))
-        largest = nlargest(_LARGEST, records, key=attrgetter("capacity_bytes"))
-        names = ", ".join(f"{record.block.name} {size_text(record.capacity_bytes)}" for record in largest)
+        names = ", ".join(f"{holder.name} {size_text(holder.size_bytes)}" for holder in largest)
         held = f"{len(records)} variables hold {total} on device {device_id}"
-        return f"{held}; the largest: {names}" if names else held
+        error.add_note(f"{held}; the largest: {names}" if names else held)
+        if isinstance(error, MemoryShortageError):
+            error.held_on_device = largest
 
     def expandables(self) -> list[ExpandableMemory]:
         """Return all memory that grows, of every device."""
@@ -212,6 +224,7 @@ class DeviceRecords:
     def take_all(self) -> tuple[list[DeviceRecord], list[ExpandableMemory]]:
         """Forget every record and state; return the records and the memory that grows, for the caller to release."""
         with self._lock:
+            self.generation += 1  # before all else, see `obtain`
             records, expandables = self.records(), list[ExpandableMemory]()
             for device in self.devices.values():
                 device.records = {}
@@ -221,6 +234,5 @@ class DeviceRecords:
                 device.ready = set()
                 expandables += device.expandables
                 device.expandables = []
-            self.generation += 1
             self.malloc_bytes = 0
             return records, expandables

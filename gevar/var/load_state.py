@@ -52,11 +52,27 @@ class LoadTicket(Generic[K]):
         bool
             False when the table was cleared since, or the ticket was used before: nothing is recorded then.
         """
-        return self._table._finish(self, loaded=True)
+        with self._table._lock:
+            return self.commit_held()
+
+    def commit_held(self) -> bool:
+        """Do `commit`, for a caller that holds the table's lock."""
+        states, key = self._table.states, self.key
+        is_current = states.get(key) is self
+        if is_current:
+            states[key] = _LOADED
+        self._is_done = True
+        if self._event is not None:
+            self._event.set()
+        return is_current
 
     def abort(self) -> None:
         """Make the key absent again, and wake the threads that wait for it."""
-        self._table._finish(self, loaded=False)
+        table = self._table
+        with table._lock:
+            if table.states.get(self.key) is self:
+                del table.states[self.key]
+            self._end()
 
     def wait(self) -> None:
         """Wait until the ticket is committed, aborted or stale.
@@ -87,8 +103,12 @@ class LoadTicket(Generic[K]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._is_done:
-            self._table._finish(self, loaded=kind is None)
+        if self._is_done:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.abort()
 
 
 def set_loaded(states: "dict[K, LoadTicket[K] | object]", key: K) -> LoadTicket[K] | bool:
@@ -188,13 +208,3 @@ class LoadTable(Generic[K]):
             for found in list(before.values()):
                 if isinstance(found, LoadTicket):
                     found._end()
-
-    def _finish(self, ticket: LoadTicket[K], *, loaded: bool) -> bool:
-        with self._lock:
-            current = self.states.get(ticket.key) is ticket
-            if current and loaded:
-                self.states[ticket.key] = _LOADED
-            elif current:
-                del self.states[ticket.key]
-            ticket._end()
-        return current

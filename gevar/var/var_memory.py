@@ -7,7 +7,7 @@ from gevar.errors import AddressError, GevarError
 from gevar.memory import ExpandableMemoryAllocator
 from gevar.status import PARAM_INVALID
 from gevar.types import DevAddr, DeviceId, LogicAddr, MemType, TensorDesc
-from gevar.var.block_memory import BlockRequest, DeviceRecord, ExpandableMemory
+from gevar.var.block_memory import DeviceRecord, ExpandableMemory
 from gevar.var.const_place_holder import place_holder_addr
 from gevar.var.device_records import DeviceRecords
 from gevar.var.external_region import ExternalRegion
@@ -96,7 +96,8 @@ class VarMemory(VarRegistry):
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetVarMemoryAddr, GetAutoMallocVarAddr.
         Differs: edges 5, 7, 13, 14, 15, 16, 17, 24 and 41 of docs/differences.md.
         """
-        device = self._device_records.devices.get(device_id)
+        records = self._device_records
+        device = records.devices.get(device_id)
         if (
             device is not None
             and memory_type is _HBM
@@ -106,38 +107,51 @@ class VarMemory(VarRegistry):
             if found is not None:  # the start of a variable that has memory: what is asked most
                 return found.data_addr
         while True:
-            manager, generation = self._require_mem_manager(), self._device_records.generation
-            known = self._resource
-            block = None if known is None else self._find_block(known, logic_addr)
-            if block is not None and block.mem_type in POOL_MEM_TYPES:
-                return DevAddr(logic_addr)
-            if memory_type == _RDMA:
-                return DevAddr(logic_addr)
-            region = self._regions.get(device_id)
-            if known is None and region is not None and memory_type == _HBM:
-                return region.resolve(logic_addr, None, self._config.var_mem_logic_base, 0, manager)
-            resource = self._require(PARAM_INVALID)
-            if block is not None and block.is_place_holder:
-                dev_addr = place_holder_addr(block, resource.extern_memory[block.logic_addr], logic_addr)
+            manager, generation, known = self._mem_manager, records.generation, self._resource
+            if manager is None:
+                manager = self._require_mem_manager()
+            block = None
+            if known is not None:
+                block = known.blocks.exact(logic_addr) or self._find_block(known, logic_addr)
+            if block is None or block.mem_type is not _HBM or memory_type is not _HBM or self._regions:
+                dev_addr = self._addr_elsewhere(logic_addr, memory_type, device_id, known, block)
+                if dev_addr is not None:
+                    return dev_addr
+            if known is None or block is None:
+                raise self._no_block(self._require(PARAM_INVALID), logic_addr)
+            if block.is_place_holder:
+                dev_addr = place_holder_addr(block, known.extern_memory[block.logic_addr], logic_addr)
                 if graph_name:
                     self._count(graph_name, block, device_id, allocated=False)
                 return dev_addr
-            if region is not None and memory_type == _HBM:
-                base = self._config.var_mem_logic_base
-                return region.resolve(logic_addr, block, base, resource.owned_end, manager)
-            if block is None:
-                raise self._no_block(resource, logic_addr)
-            record, allocated = self._device_records.find(block, device_id), False
-            if record is None:
-                only_1g = self.memory_options.is_variable_use_1g_huge_page_only
-                request = BlockRequest(block, memory_type, device_id, manager, only_1g)
-                got = self._device_records.obtain(request, generation)
-                if got is None:
-                    continue
-                record, allocated = got
+            only_1g = self.memory_options.is_variable_use_1g_huge_page_only
+            got = records.obtain(block, memory_type, device_id, manager, generation, huge_page_only=only_1g)
+            if got is None:
+                continue
+            record, allocated = got
             if graph_name:
                 self._count(graph_name, block, device_id, allocated=allocated)
+            if logic_addr == block.logic_addr:
+                return record.data_addr
             return DevAddr(record.data_addr + logic_addr - block.logic_addr)
+
+    def _addr_elsewhere(
+        self,
+        logic_addr: LogicAddr,
+        memory_type: MemType,
+        device_id: DeviceId,
+        known: VarResource | None,
+        block: VarBlock | None,
+    ) -> DevAddr | None:
+        """The device address of what lies in a pool or in a region of the caller's; None for all else."""
+        if memory_type == _RDMA or (block is not None and block.mem_type in POOL_MEM_TYPES):
+            return DevAddr(logic_addr)
+        region = self._regions.get(device_id)
+        if region is None or memory_type != _HBM or (block is not None and block.is_place_holder):
+            return None
+        owned_end = 0 if known is None else known.owned_end
+        manager = self._require_mem_manager()
+        return region.resolve(logic_addr, block, self._config.var_mem_logic_base, owned_end, manager)
 
     def _count(self, graph_name: str, block: VarBlock, device_id: DeviceId, *, allocated: bool) -> None:
         size_bytes = var_block_bytes(block.size_bytes)

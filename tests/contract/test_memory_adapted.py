@@ -19,7 +19,6 @@ from gevar.memory import (
     replay_log,
 )
 from gevar.types import DevAddr, DeviceId, MemType
-from gevar.var.block_memory import MALLOC_PURPOSE
 from tests.helpers.memory_resource import FakeResource
 from tests.helpers.var_memory import make_desc, make_manager
 
@@ -42,7 +41,8 @@ def test_variables_are_limited_tracked_and_logged(runtime: Runtime) -> None:
             vm["c"].dev_addr()
         assert "variable c_2_2" in caught.value.__notes__[0]
         assert [(holder.tag, holder.size_bytes, holder.count) for holder in tracked.holders()] == [
-            (MALLOC_PURPOSE, 4096, 2)
+            ("a", 2048, 1),
+            ("b", 2048, 1),
         ]
         vm.free_var_memory()
         assert (tracked.blocks(), plain.counts.live_blocks) == ([], 0)

@@ -7,7 +7,7 @@ import pytest
 
 from acl_shim.host import HostControls
 from gevar.errors import GevarError
-from gevar.memory import DeviceMemoryManager
+from gevar.memory import DeviceMemoryManager, ExpandableActiveMemoryAllocator, HugePageMode
 from gevar.types import DeviceId, LogicAddr
 from gevar.var import VarManager, VarOp
 from tests.helpers.runtime import fail_until_passes, host_runtime
@@ -161,3 +161,73 @@ def test_operations_that_need_no_memory_never_fail_half_way() -> None:
             refusal()
         assert _state(vm) == before
     vm.check()
+
+
+CALLS = [
+    *("aclrtReserveMemAddress", "aclrtMallocPhysical", "aclrtMapMem", "aclrtMemcpy", "aclrtSetCurrentContext"),
+    "aclrtMallocWithCfg",
+]
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["first block", "another block"])
+@pytest.mark.parametrize("option", ["0", "1"])
+@pytest.mark.parametrize("function", CALLS)
+def test_a_failed_first_touch_leaves_memory_that_grows_as_it_was(
+    host: HostControls, function: str, option: str, is_first: bool
+) -> None:
+    """Each call fails in turn while a variable with an initial value gets memory; with option 0 plain memory may do."""
+    host.configure(pages_1g=2)
+    device = host_runtime().device(0)
+    device.mem_info()  # it is set from now on
+    mode = HugePageMode(int(option))
+    page_bytes = GIB if mode else 2 << 20
+    for n in count(1):
+        memory = DeviceMemoryManager(host_runtime())
+        grows = ExpandableActiveMemoryAllocator(device, page_bytes, mode=mode, max_bytes=2 * GIB)
+        with memory, grows:
+            vm = _filled(memory)
+            vm.free_var_memory()
+            vm.set_options({"ge.variableUse1gHugePage": option})
+            vm.init_expandable_memory_allocator(grows)
+            if not is_first:
+                vm["a"].dev_addr()
+            before, live = (_state(vm), grows.blocks(), grows.figures.physical_bytes), host.live()
+            host.fail_nth(function, n, 507899)
+            try:
+                vm["i"].dev_addr()
+            except GevarError:
+                failed = True
+                assert (_state(vm), grows.blocks(), grows.figures.physical_bytes) == before
+                assert host.live() == live
+            else:
+                failed = False
+            host.clear_failures()
+            assert vm["i"].read().tobytes() == b"12345678"
+            vm.check()
+            vm.free_var_memory()
+        if not failed:
+            needed = {"aclrtReserveMemAddress": is_first, "aclrtMallocPhysical": is_first, "aclrtMapMem": is_first}
+            least = int(needed.get(function, function == "aclrtMemcpy") and (mode > 0 or function == "aclrtMemcpy"))
+            assert n > least
+            return
+
+
+def test_a_piece_that_cannot_go_back_serves_the_next_block(host: HostControls) -> None:
+    with (
+        DeviceMemoryManager(host_runtime()) as memory,
+        ExpandableActiveMemoryAllocator(host_runtime().device(0), max_bytes=GIB) as grows,
+    ):
+        vm = _filled(memory)
+        vm.free_var_memory()
+        vm.init_expandable_memory_allocator(grows)
+        host.fail_nth("aclrtMemcpy", 1, 507899)
+        host.fail_nth("aclrtUnmapMem", 1, 107000)
+        with pytest.raises(GevarError, match="507899") as caught:
+            vm["i"].dev_addr()
+        host.clear_failures()
+        assert any("1536 B taken for it wait for the next block of this size" in n for n in caught.value.__notes__)
+        assert [size for _, size, _ in grows.blocks()] == [1536]
+        assert vm["i"].read().tobytes() == b"12345678"
+        assert [size for _, size, _ in grows.blocks()] == [1536]
+        vm.free_var_memory()
+        assert grows.blocks() == []

@@ -58,7 +58,8 @@ def test_plain_memory_says_what_was_asked_what_is_free_and_who_holds_it(host: Ho
         lines = report.text.splitlines()
         assert lines[0] == "out of memory on device 0: 12.00 MiB (12582912 B) asked of plain device memory"
         assert "fragmentation 33%" in lines[1]
-        assert "  2 MiB pages: 8.00 MiB (8388608 B) free of 32.00 MiB (33554432 B)" in lines
+        huge = "  2 MiB pages: 8.00 MiB (8388608 B) free of 32.00 MiB (33554432 B), largest run 8.00 MiB (8388608 B)"
+        assert huge in lines
         assert "  held by 'variables': 20.00 MiB (20971520 B) in 2 blocks" in lines
         manager.malloc_memory(HBM, "x", 8 * MIB, D0)
 

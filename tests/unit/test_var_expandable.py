@@ -8,7 +8,6 @@ import pytest
 from gevar.errors import AclError, OutOfMemoryError, StateError
 from gevar.types import DevAddr, DeviceId, LogicAddr, MemType
 from gevar.var import VarManager
-from gevar.var.block_memory import MALLOC_PURPOSE
 from tests.helpers.var_memory import GIB, FakeExpandable, FakeMemory, make_desc, make_manager, with_init
 
 BASE = 128 * GIB
@@ -56,7 +55,7 @@ def test_variables_lie_in_it_one_after_the_other(vm: VarManager, memory: FakeMem
     assert _in(grows, first)
     assert _resolve(vm, 10) == first + 10
     assert _resolve(vm, 1536) == first + 1536
-    assert grows.mallocs == [(MALLOC_PURPOSE, 1536, True), (MALLOC_PURPOSE, 3072, True)]
+    assert grows.mallocs == [("a", 1536, True), ("b", 3072, True)]
     assert memory.mallocs == []
     assert vm.get_var_malloc_mem_size() == 4608
     vm.check()

@@ -8,7 +8,6 @@ from gevar.errors import AclError, AddressError, FormatError, StateError
 from gevar.status import FAILED
 from gevar.types import DataType, DevAddr, DeviceId, Format, LogicAddr, MemType
 from gevar.var import VarManager
-from gevar.var.block_memory import MALLOC_PURPOSE
 from tests.helpers.var_memory import (
     GIB,
     FakeMemory,
@@ -105,11 +104,12 @@ def test_devices_have_memory_of_their_own(vm: VarManager, memory: FakeMemory) ->
     assert vm.get_var_malloc_mem_size() == 3 * 1536
 
 
-def test_blocks_say_what_they_are_for(vm: VarManager, memory: FakeMemory) -> None:
+def test_blocks_say_whose_they_are(vm: VarManager, memory: FakeMemory) -> None:
     vm.assign_var_mem("a", None, make_desc(100))
+    vm.assign_var_mem("b\n", None, make_desc(100))
     _resolve(vm, 0)
-    assert [block.purpose for block in memory.blocks.values()] == [MALLOC_PURPOSE]
-    assert MALLOC_PURPOSE == "Auto malloc var and constant op memory"
+    _resolve(vm, 1536)
+    assert [block.purpose for block in memory.blocks.values()] == ["a", "b\n"]
 
 
 def test_the_kind_asked_for_goes_to_the_allocator_only(vm: VarManager, memory: FakeMemory) -> None:
