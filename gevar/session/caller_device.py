@@ -6,8 +6,10 @@ none keeps the last one.
 Differs: edge 41 of docs/differences.md; GE allocates on whatever device is current.
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from acl_shim import Runtime
 from acl_shim.api_types import ContextHandle
@@ -16,6 +18,36 @@ from acl_shim.table import new_cell
 from gevar.memory import ExpandableActiveMemoryAllocator, MemoryManager
 from gevar.memory.expandable_sleep import Reload
 from gevar.types import DevAddr, DeviceId, MemType
+
+
+class _Local(threading.local):
+    """The cell of a thread for the context that is current on it."""
+
+    def __init__(self) -> None:
+        self.cell = new_cell("uintptr_t *")
+
+
+_local: Final = _Local()
+
+
+def current_context(runtime: Runtime) -> int:
+    """Return the context that is current on the calling thread; 0 where there is none."""
+    cell = _local.cell
+    return 0 if runtime.closed or runtime.api.aclrtGetCurrentContext(cell) else cell[0]
+
+
+def restore_context(runtime: Runtime, context: int) -> None:
+    """Make a context current again that `current_context` returned.
+
+    Raises
+    ------
+    AclError
+        It was destroyed meanwhile.
+    """
+    if context and not runtime.closed:
+        code = runtime.api.aclrtSetCurrentContext(ContextHandle(context))
+        if code:
+            raise runtime.error(code, "aclrtSetCurrentContext", {"context": context})
 
 
 @contextmanager
@@ -27,16 +59,11 @@ def caller_device(runtime: Runtime) -> Iterator[None]:
     AclError
         The context cannot be made current again: it was destroyed meanwhile.
     """
-    context = new_cell("uintptr_t *")
-    if runtime.closed or runtime.api.aclrtGetCurrentContext(context):  # there is none
-        yield
-        return
+    context = current_context(runtime)
     try:
         yield
     finally:
-        if not runtime.closed:
-            code = runtime.api.aclrtSetCurrentContext(ContextHandle(context[0]))
-            runtime.check(code, "aclrtSetCurrentContext", {"context": context[0]})
+        restore_context(runtime, context)
 
 
 class CallerDeviceMemory:
@@ -107,9 +134,12 @@ class CallerDeviceAllocator:
         self.blocks = upstream.blocks
 
     def malloc_memory(self, purpose: str, size_bytes: int, incremental: bool = False) -> DevAddr:
-        """Return memory."""
-        with caller_device(self._runtime):
+        """Return memory; the way of every first touch, so without an object for the context."""
+        context = current_context(self._runtime)
+        try:
             return self._upstream.malloc_memory(purpose, size_bytes, incremental)
+        finally:
+            restore_context(self._runtime, context)
 
     def free(self, dev_addr: DevAddr) -> None:
         """Take a block back."""
