@@ -80,7 +80,7 @@ def forget_compression(message: ge_ir.ModelDef) -> None:
 
 def is_shape_partitioned(graph: ge_ir.GraphDef) -> bool:
     """Tell whether a graph says that it is partitioned by shape."""
-    return SHAPE_PARTITIONED_ATTR in graph.attr and bool(graph.attr[SHAPE_PARTITIONED_ATTR].b)
+    return SHAPE_PARTITIONED_ATTR in graph.attr and graph.attr[SHAPE_PARTITIONED_ATTR].b is True
 
 
 def _drop(message: ge_ir.ModelDef) -> None:
@@ -104,8 +104,8 @@ def _is_text(attr: ge_ir.AttrDef) -> bool:
     """Whether a value is text or a list of texts that a table gives back as it is."""
     kind = attr.WhichOneof("value")
     if kind == "list" and attr.list.val_type == _VT_LIST_STRING:
-        return attr.list == ge_ir.AttrDef_ListValue(s=attr.list.s, val_type=_VT_LIST_STRING)
-    return kind == "s"
+        return bool(attr.list == ge_ir.AttrDef_ListValue(s=attr.list.s, val_type=_VT_LIST_STRING))
+    return bool(kind == "s")
 
 
 class _Table:

@@ -44,7 +44,7 @@ from gevar.types.tensor_sizes import tensor_memory_size_with_auto_padding, tenso
 
 Source = str | TensorRef
 """What a node reads: the name of a node, for its first output, or (name, output index)."""
-Data = npt.NDArray[np.generic] | bytes | StreamedBytes | SparseBytes
+Data = npt.NDArray[np.generic] | bytes | memoryview | StreamedBytes | SparseBytes
 """Bytes of a constant: an array of the element type, or raw: bytes, an array of unsigned integers, zeros, a stream."""
 
 

@@ -37,6 +37,11 @@ META_FILE: Final = "meta.json"
 _FILES, _OFFSETS = "hash_to_weight_file", "hash_to_weight_offset"
 
 
+def movable_nodes(model: OmModelSpec) -> list[NodeSpec]:
+    """Return the constants of a model that have bytes."""
+    return [node for node in model.nodes if node.type in CONST_TYPES and node.data]
+
+
 class ExternalWeightsWriter:
     """A folder of external weights, held under an exclusive lock while a model is written; use it with `with`.
 
@@ -103,9 +108,8 @@ class ExternalWeightsWriter:
         OSError, ModelFileError
             A file cannot be written, or data cannot be read.
         """
-        constants = [node for node in model.nodes if node.type in CONST_TYPES and node.data]
         moved: dict[str, NodeSpec] = {}
-        for node in sorted(constants, key=lambda node: node.name):
+        for node in sorted(movable_nodes(model), key=lambda node: node.name):
             if node.data is None or isinstance(node.data, SparseBytes):
                 raise ValueError(f"{node.type} {node.name} has sparse data, which cannot be external; give it an array")
             digest = _sha256(node.data)

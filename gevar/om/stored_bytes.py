@@ -65,12 +65,14 @@ def chunks_of(data: Content) -> Iterator[memoryview]:
     if isinstance(data, memoryview):
         yield from (data[start : start + CHUNK_BYTES] for start in range(0, data.nbytes, CHUNK_BYTES))
         return
-    left = data.nbytes
+    done = 0
     for chunk in data.open():
-        left -= len(chunk)
+        done += len(chunk)
+        if done > data.nbytes:
+            break
         yield memoryview(chunk)
-    if left:
-        raise ValueError(f"{data.nbytes} B were to be read, {data.nbytes - left} B came; do not change the source")
+    if done != data.nbytes:
+        raise ValueError(f"{data.nbytes} B were to be read, {done} B came; do not change the source")
 
 
 def read_all(data: Content) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from gevar.graph import Model
 from gevar.om.atomic_file import write_atomically
 from gevar.om.attr_names_writer import compress as compress_names
-from gevar.om.external_weights_writer import ExternalWeightMode, ExternalWeightsWriter
+from gevar.om.external_weights_writer import ExternalWeightMode, ExternalWeightsWriter, movable_nodes
 from gevar.om.graph_writer import OM_IR_VERSION, PLATFORM_VERSION, GraphWriter
 from gevar.om.header import NAME_MAX_BYTES, ModelFileHeader
 from gevar.om.inout_info import MAX_BYTES as INOUT_INFO_MAX_BYTES
@@ -83,7 +83,7 @@ def write_om(
             )
         write_atomically(target, root_model_blob(model).write_to)
         return
-    if not external_weight:
+    if not external_weight or not movable_nodes(model):
         write_atomically(target, _blob(model, compress=compress).write_to)
         return
     folder = target.parent / "weight" if weight_dir is None else Path(weight_dir)

@@ -1,0 +1,87 @@
+"""Tensors with names, from the files that people keep weights in: safetensors, npz and ONNX."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from gevar.om.stored_bytes import Content
+from gevar.types.data_type import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTensor:
+    """A tensor of a file: its name, element type, shape and bytes. `data` of a large one is read when it is used."""
+
+    name: str
+    dtype: DataType
+    shape: tuple[int, ...]
+    data: Content
+
+
+def read_tensors(path: str | PathLike[str]) -> list[NamedTensor]:
+    """Return the tensors of a safetensors, npz or ONNX file, by the ending of its name.
+
+    Raises
+    ------
+    ModelFileError
+        The file cannot be opened, is damaged, or has a tensor of a type that GE does not know.
+    ValueError
+        The name ends otherwise.
+    ModuleNotFoundError
+        An ONNX file needs the package onnx, which is not installed.
+    """
+    from gevar.om.npz_file import read_npz
+    from gevar.om.onnx_file import read_onnx
+    from gevar.om.safetensors_file import read_safetensors
+
+    readers = {".safetensors": read_safetensors, ".npz": read_npz, ".onnx": read_onnx}
+    reader = readers.get(Path(path).suffix.lower())
+    if reader is None:
+        raise ValueError(f"{Path(path).name} is none of {', '.join(sorted(readers))}; convert it to one of these")
+    return reader(path)
+
+
+def write_tensors(
+    path: str | PathLike[str], tensors: list[NamedTensor], metadata: Mapping[str, str] | None = None
+) -> dict[str, NamedTensor]:
+    """Write tensors as a safetensors or npz file, by the ending of its name.
+
+    A type that such a file does not have is written as raw bytes (one dimension of 8-bit integers).
+
+    Parameters
+    ----------
+    path
+        The file; one that exists is replaced.
+    tensors
+        What to write; names must differ.
+    metadata
+        Texts that a safetensors file keeps beside the tensors.
+
+    Returns
+    -------
+    dict
+        The tensors that were written as raw bytes, by name.
+
+    Raises
+    ------
+    ValueError
+        The name ends otherwise; two tensors have one name.
+    OSError, ModelFileError
+        The file cannot be written, or the bytes of a tensor cannot be read.
+
+    After failure: `path` is as it was before; nothing else is left.
+    """
+    from gevar.om.npz_file import write_npz
+    from gevar.om.safetensors_file import write_safetensors
+
+    names = [tensor.name for tensor in tensors]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"two tensors are named {twice!r}; give each a name of its own")
+    suffix = Path(path).suffix.lower()
+    if suffix == ".safetensors":
+        return write_safetensors(Path(path), tensors, metadata or {})
+    if suffix == ".npz":
+        return write_npz(Path(path), tensors)
+    raise ValueError(f"{Path(path).name} is neither .safetensors nor .npz; give it one of these endings")
