@@ -13,6 +13,7 @@ from enum import StrEnum
 from gevar.om.node import OmNode
 from gevar.om.source import ByteSource
 from gevar.proto import ge_ir
+from gevar.status import ACL_ERROR_GE_EXEC_LOAD_WEIGHT_PARTITION_FAILED as _WEIGHT_FAILED
 from gevar.types.tensor_desc import TensorDesc
 
 VALUE_ATTR = "value"
@@ -124,7 +125,7 @@ def const_node(
     if weights is None:
         if desc.weight_size and not weights_elsewhere:
             reason = f"{desc.weight_size} B in the weights partition are declared, the model has no such partition"
-            raise model_def.error(0, f"constant {node.name}", reason)
+            raise model_def.error(0, f"constant {node.name}", reason, status=_WEIGHT_FAILED)
         return ConstNode(node, desc, layout, storage, offset, 0, None, nothing, 0)
     if offset < 0 or desc.weight_size < 0 or offset + desc.weight_size > weights.size_bytes:
         reason = f"{desc.weight_size} B at {offset} leave the weights partition of {weights.size_bytes} B"

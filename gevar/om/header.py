@@ -21,6 +21,8 @@ from enum import IntEnum, StrEnum
 from typing import Self
 
 from gevar.om.source import ByteSource
+from gevar.status import ACL_ERROR_GE_EXEC_MODEL_DATA_SIZE_INVALID as _SIZE
+from gevar.status import PARAM_INVALID
 
 MODEL_FILE_MAGIC = 0x444F4D49
 """The bytes "IMOD" as a little-endian number."""
@@ -205,12 +207,13 @@ def read_header(source: ByteSource, *, bundle: bool = False) -> ModelFileHeader:
         is not that of the file. Nothing is allocated by a length of the file.
     """
     if source.size_bytes == 0:
-        raise source.error(0, "magic", "empty file")
+        raise source.error(0, "magic", "empty file", status=_SIZE)
     start = source.read(0, min(HEADER_BYTES, source.size_bytes), "header")
     if start.startswith(OM2_MAGIC):
         raise source.error(0, "magic", "an OM2 package (ZIP archive), detected but not supported yet; give an OM file")
     if len(start) < HEADER_BYTES:
-        raise source.error(0, "header", f"not a model: {len(start)} B, shorter than the {HEADER_BYTES}-byte header")
+        reason = f"not a model: {len(start)} B, shorter than the {HEADER_BYTES}-byte header"
+        raise source.error(0, "header", reason, status=_SIZE)
     header = ModelFileHeader.unpack(start)
     if bundle:
         _check_bundle(source, header)
@@ -226,16 +229,16 @@ def _check_bundle(source: ByteSource, header: ModelFileHeader) -> None:
     _check_plain(source, header)
     if header.model_length != source.size_bytes:
         reason = f"a bundle of {header.model_length} B is declared, the file has {source.size_bytes} B"
-        raise source.error(_AT["model_length"], "model_length", reason)
+        raise source.error(_AT["model_length"], "model_length", reason, status=_SIZE)
 
 
 def _check_model(source: ByteSource, header: ModelFileHeader) -> None:
     if header.is_bundle and (header.magic or header.model_length == source.size_bytes):
         reason = f"a bundle of {header.model_num} models; open it with kind='bundle'"
-        raise source.error(_AT["modeltype"], "modeltype", reason)
+        raise source.error(_AT["modeltype"], "modeltype", reason, status=PARAM_INVALID)
     if header.magic != MODEL_FILE_MAGIC:
         reason = f"not an OM file: {MODEL_FILE_MAGIC:#010x} (IMOD) expected, {header.magic:#010x} found"
-        raise source.error(_AT["magic"], "magic", reason)
+        raise source.error(_AT["magic"], "magic", reason, status=_SIZE)
     if header.headsize != HEADER_BYTES:
         reason = f"not an OM file: a header of {HEADER_BYTES} B expected, {header.headsize} B declared"
         raise source.error(_AT["headsize"], "headsize", reason)
@@ -248,7 +251,7 @@ def _check_model(source: ByteSource, header: ModelFileHeader) -> None:
     present = source.size_bytes - HEADER_BYTES
     if header.body_bytes != present:
         reason = f"{header.body_bytes} B after the header are declared, the file has {present} B"
-        raise source.error(_AT[name], name, reason)
+        raise source.error(_AT[name], name, reason, status=_SIZE)
 
 
 def _check_plain(source: ByteSource, header: ModelFileHeader) -> None:

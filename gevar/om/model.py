@@ -16,6 +16,8 @@ from gevar.om.partition import Partition, PartitionType
 from gevar.om.so_store import SoItem, read_so_store
 from gevar.om.source import ByteSource
 from gevar.proto import ge_ir, task
+from gevar.status import ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED as _PARTITION_FAILED
+from gevar.status import ACL_ERROR_GE_EXEC_LOAD_TASK_PARTITION_FAILED
 
 
 class OmModel:
@@ -188,19 +190,27 @@ class OmModel:
         if source is None:
             return None
         message = task.ModelTaskDef()
-        merge_piece(message, source, 0, source.size_bytes, PartitionType.TASK_INFO.name)
+        try:
+            merge_piece(message, source, 0, source.size_bytes, PartitionType.TASK_INFO.name)
+        except ModelFileError as error:
+            error.status = ACL_ERROR_GE_EXEC_LOAD_TASK_PARTITION_FAILED
+            raise
         return message
 
     @cached_property
     def _model_def_source(self) -> ByteSource:
         source = self.partition_source(PartitionType.MODEL_DEF)
         if source is None:
-            raise self.source.error(0, WHAT, f"model {self.index} has no MODEL_DEF partition")
+            raise self.source.error(0, WHAT, f"model {self.index} has no MODEL_DEF partition", status=_PARTITION_FAILED)
         return source
 
     @cached_property
     def _decoded(self) -> DecodedModelDef:
-        return decode_model_def(self._model_def_source)
+        try:
+            return decode_model_def(self._model_def_source)
+        except ModelFileError as error:
+            error.status = error.status or _PARTITION_FAILED
+            raise
 
     @cached_property
     def _own_table(self) -> AttrTable | None:
@@ -213,4 +223,4 @@ class OmModel:
         return AttrNames(tuple(table for table in tables if table is not None), self._fail)
 
     def _fail(self, reason: str) -> ModelFileError:
-        return self._model_def_source.error(0, WHAT, reason)
+        return self._model_def_source.error(0, WHAT, reason, status=_PARTITION_FAILED)

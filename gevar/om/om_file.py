@@ -27,6 +27,7 @@ from gevar.om.partition import (
 )
 from gevar.om.source import ByteSource
 from gevar.om.wire import LENGTH_DELIMITED, read_text, walk_fields
+from gevar.status import FAILED
 
 Kind = Literal["model", "bundle"]
 
@@ -169,7 +170,8 @@ class OmFile:
         left = self.source.size_bytes - end
         if left > padding_bytes:
             models = f"{self.header.model_num} models" if self.header.is_dynamic else "the model"
-            raise self.source.error(end, "partition table", f"{left} B are left over after {models}")
+            reason = f"{left} B are left over after {models}"
+            raise self.source.error(end, "partition table", reason, status=FAILED if self.header.is_dynamic else None)
 
     def _read_submodels(self) -> None:
         for partition in self.partitions:

@@ -19,6 +19,8 @@ from enum import IntEnum
 from itertools import pairwise
 
 from gevar.om.source import ByteSource
+from gevar.status import ACL_ERROR_GE_EXEC_MODEL_DATA_SIZE_INVALID as _SIZE
+from gevar.status import ACL_ERROR_GE_PARAM_INVALID
 
 MAX_PARTITIONS = 8
 """Most partitions of an ordinary model (PARTITION_SIZE in GE)."""
@@ -136,12 +138,12 @@ def read_table(source: ByteSource, start: int, layout: TableLayout, max_num: int
     for index, (number, _, size_bytes) in enumerate(entries):
         if size_bytes > available:
             reason = f"partition {index} ({partition_type_name(number)}) has {size_bytes} B, {available} B are there"
-            raise source.error(_entry_at(start, layout, index), "mem_size", reason)
+            raise source.error(_entry_at(start, layout, index), "mem_size", reason, status=_SIZE)
     sums = list(_running_sums(entries))
     if all(entry[1] == total for entry, total in zip(entries, sums, strict=False)):
         if sums[-1] > available:
             reason = f"the {len(entries)} partitions add up to {sums[-1]} B, {available} B are there"
-            raise source.error(_entry_at(start, layout, len(entries) - 1), "mem_size", reason)
+            raise source.error(_entry_at(start, layout, len(entries) - 1), "mem_size", reason, status=_SIZE)
     else:
         _check_places(source, start, layout, entries, available)
     return [Partition(number, offset, size, data_start + offset) for number, offset, size in entries]
@@ -162,7 +164,7 @@ def read_bundle_table(source: ByteSource, start: int) -> list[Partition]:
     for index, total in enumerate(sums[1:]):
         if data_start + total > source.size_bytes:
             reason = f"partition {index} ends at {data_start + total}, the file has {source.size_bytes} B"
-            raise source.error(_entry_at(start, WIDE_TABLE, index), "mem_size", reason)
+            raise source.error(_entry_at(start, WIDE_TABLE, index), "mem_size", reason, status=_SIZE)
     return [
         Partition(number, offset, size, data_start + total)
         for (number, offset, size), total in zip(entries, sums, strict=False)
@@ -175,14 +177,16 @@ def _read_entries(
     """Return the raw entries and the offset of the first byte after the table."""
     available = source.size_bytes - start
     if available <= WIDE_TABLE.head.size:
-        raise source.error(start, "partition table", f"{available} B left, no room for a table with partitions")
+        reason = f"{available} B left, no room for a table with partitions"
+        raise source.error(start, "partition table", reason, status=_SIZE)
     (num,) = layout.head.unpack(source.read(start, layout.head.size, "partition table"))
     if not 1 <= num <= max_num:
-        raise source.error(start, "num", f"{num} partitions, 1 to {max_num} are allowed")
+        reason = f"{num} partitions, 1 to {max_num} are allowed"
+        raise source.error(start, "num", reason, status=ACL_ERROR_GE_PARAM_INVALID)
     table_bytes = layout.table_bytes(num)
     if table_bytes >= available:
         reason = f"a table of {num} partitions takes {table_bytes} B, {available} B are left for table and data"
-        raise source.error(start, "num", reason)
+        raise source.error(start, "num", reason, status=_SIZE)
     data = source.read(start + layout.head.size, layout.entry.size * num, "partition table")
     return list(layout.entry.iter_unpack(data)), start + table_bytes
 

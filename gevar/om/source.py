@@ -15,6 +15,7 @@ from os import PathLike
 from typing import Protocol
 
 from gevar.errors import ModelFileError, StateError
+from gevar.status import ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID as _PATH_INVALID
 
 
 class _Storage(Protocol):
@@ -52,7 +53,7 @@ class _File:
         try:
             fd = os.open(self.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except (OSError, ValueError) as error:
-            raise ModelFileError(self.name, 0, "file", f"cannot be opened: {error}") from error
+            raise ModelFileError(self.name, 0, "file", f"cannot be opened: {error}", status=_PATH_INVALID) from error
         self._close = weakref.finalize(self, os.close, fd)
         self._fd = fd
         self._map: mmap.mmap | None = None
@@ -60,7 +61,7 @@ class _File:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             self.close()
-            raise ModelFileError(self.name, 0, "file", "not a regular file")
+            raise ModelFileError(self.name, 0, "file", "not a regular file", status=_PATH_INVALID)
         self.size_bytes = status.st_size
 
     def read(self, offset: int, size_bytes: int) -> bytes:
@@ -173,9 +174,9 @@ class ByteSource:
         self._check(offset, size_bytes, field)
         return self._storage.view(self.base + offset, size_bytes)
 
-    def error(self, offset: int, field: str, reason: str) -> ModelFileError:
-        """Return the error for a fault at an offset of this range."""
-        return ModelFileError(self.name, self.base + offset, field, reason)
+    def error(self, offset: int, field: str, reason: str, *, status: int | None = None) -> ModelFileError:
+        """Return the error for a fault at an offset of this range; `status` is GE's number for it."""
+        return ModelFileError(self.name, self.base + offset, field, reason, status=status)
 
     def close(self) -> None:
         """Close the whole file, which ends every range of it; a second call does nothing."""

@@ -128,4 +128,4 @@ def load_model(
             device = session.runtime.device(device_id)
             report = upload(device, loading.requests, workers=workers, on_progress=on_progress)
             loading.commit()
-        return LoadedModel(om.path, kind, loading, placer.placed, report, stack.pop_all(), own_session)
+        return LoadedModel(om.path, kind, loading, placer, report, stack.pop_all(), own_session)

@@ -1,6 +1,5 @@
 """A model on the device: its table, its tensors, and giving it back."""
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
@@ -17,7 +16,7 @@ from gevar.session.file_tensors import ModelSource
 from gevar.session.load_statistics import LoadStatistics, rows_of
 from gevar.session.loaded_tensor import LoadedTensor
 from gevar.session.loading import Loading
-from gevar.session.placing_models import PlacedTensor
+from gevar.session.placing_models import ModelPlacer
 from gevar.session.verify import VerifyReport, verify_tensors
 from gevar.weights import UploadReport
 
@@ -40,6 +39,8 @@ class LoadedModel:
         "model", or "bundle".
     rows : list of LoadedTensor
         Every constant and variable, in the order of loading; one that several graphs of a file have is there once.
+    models : list of ModelMemory
+        The memory of each model: those of the file in order, then those of the files inside.
     upload : UploadReport
         How much was moved, and how fast.
     statistics : LoadStatistics
@@ -53,7 +54,7 @@ class LoadedModel:
         path: str,
         kind: Kind,
         loading: Loading,
-        placed: Sequence[PlacedTensor],
+        placer: ModelPlacer,
         upload: UploadReport,
         closing: ExitStack,
         owns_session: bool,
@@ -62,11 +63,12 @@ class LoadedModel:
         self.kind: Kind = kind
         self.session = loading.session
         self.device_id = loading.device_id
-        self.rows = rows_of(placed)
+        self.rows = rows_of(placer.placed)
+        self.models = placer.models
         self.upload = upload
         self.statistics = LoadStatistics.of_rows(self.rows, loading.device_bytes)
         self.owns_session = owns_session
-        self._placed = placed
+        self._placed = placer.placed
         self._closing = closing
         self._closed = False
 

@@ -15,6 +15,7 @@ from gevar.session.file_tensors import FileTensor, own_tensors
 from gevar.session.loaded_tensor import LoadedTensor
 from gevar.session.loading import Loading
 from gevar.session.model_blocks import ModelBlocks
+from gevar.session.model_memory import ModelMemory
 from gevar.session.runtime_param import RuntimeParam
 from gevar.types import DevAddr, LogicAddr, MemType
 from gevar.var import VarOp
@@ -44,6 +45,7 @@ class ModelPlacer:
         self._consts: set[DevAddr] = set()
         self._file_number = -1
         self.placed: list[PlacedTensor] = []
+        self.models: list[ModelMemory] = []
 
     def place(self, om: OmFile) -> None:
         """Give the tensors of a file their places, and ask for their bytes; not those of the files inside."""
@@ -55,6 +57,10 @@ class ModelPlacer:
             first = min(om.models, key=lambda model: model.name)  # as in GE, for all models of a file
             self._init_variables(params[id(first)])
         weights = self._place_weights(om, tensors)
+        for model in om.models:
+            own = (found for number, found in weights.items() if tensors[number].model is model)
+            external = {found.logic_addr: found.dev_addr for found in own}
+            self.models.append(ModelMemory(model.name, params[id(model)], blocks[id(model)].weights, external))
         ops = {index: tensor.var_op() for index, tensor in enumerate(tensors) if tensor.node.type != CONSTANT}
         sharing = self._restore(ops)
         for index, tensor in enumerate(tensors):

@@ -15,11 +15,11 @@ from gevar.om.facts import om_facts
 from gevar.om.om_file import open_om
 from gevar.types.data_type import DataType
 from tests.golden.facts import Json, Place, Report, State
+from tests.golden.om_truth import check_truth
 
 DOCUMENTATION = ("about", "source", "source_date", "note")
 CLOSED = frozenset({"types", "var_like_nodes"})
 """Objects that must be complete."""
-NEEDS_MANAGER = "needs the variable manager"
 BUNDLE_MODEL_TYPE = 5
 CONST_FIELDS = ("name", "dtype", "shape", "layout", "storage", "offset", "size", "crc32")
 
@@ -79,12 +79,12 @@ def _check_entry(entry: Mapping[str, Json], folder: Path, place: Place, report: 
     for key in DOCUMENTATION:
         if key in entry:
             report.mark((*place, key), entry[key], State.DOCUMENTATION)
-    if "truth" in entry:
-        report.mark((*place, "truth"), entry["truth"], State.LEFT_OUT, NEEDS_MANAGER)
     path = folder / _name(entry)
     if not path.is_file():
         report.differ(place, f"file {path} is missing")
         return
+    if "truth" in entry:
+        check_truth(path, entry["truth"], report, (*place, "truth"))
     named = {key: entry[key] for key in ("name", "path") if key in entry}
     rest = {key: value for key, value in entry.items() if key not in (*DOCUMENTATION, "truth")}
     if "expect_error" in entry:
