@@ -39,6 +39,13 @@ class AddressIndex:
         """Yield the blocks by rising address."""
         return (self._blocks[start] for start in self._starts)
 
+    def copy(self) -> "AddressIndex":
+        """Return an index of the same blocks."""
+        copied = AddressIndex()
+        copied._blocks.update(self._blocks)
+        copied._starts, copied.end = list(self._starts), self.end
+        return copied
+
     def refuse_overlap(self, block: VarBlock, *, status: int) -> None:
         """Check that a block may be added.
 

@@ -111,6 +111,16 @@ class GraphTables:
         self.staged_descs: dict[int, dict[str, TensorDesc]] = {}
         self.broad_casts: dict[int, dict[str, VarBroadCastInfo]] = {}
 
+    def copy(self) -> "GraphTables":
+        """Return tables with the same content, apart from these."""
+        copied = GraphTables()
+        copied.trans_roads, copied.changed_graph_ids = dict(self.trans_roads), dict(self.changed_graph_ids)
+        copied.changed_var_names = {graph_id: set(names) for graph_id, names in self.changed_var_names.items()}
+        copied.allocated_graph_ids = dict(self.allocated_graph_ids)
+        copied.staged_descs = {graph_id: dict(descs) for graph_id, descs in self.staged_descs.items()}
+        copied.broad_casts = {graph_id: dict(infos) for graph_id, infos in self.broad_casts.items()}
+        return copied
+
     def set_changed_graph_id(self, key_name: str, graph_id: int) -> None:
         """Record the graph that changed a variable, in place of the one recorded so far."""
         before = self.changed_graph_ids.get(key_name)

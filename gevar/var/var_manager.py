@@ -2,9 +2,9 @@
 
 `VarManager` is built in steps, one subject each: `SessionState` (life cycle, sizes), `VarRegistry` (names and logical
 addresses), `VarMemory` (device memory), `VarGraphs` (what graphs do to variables), `VarData` (what is in the memory),
-`VarSerial` (stored states), `VarBulk` (many variables at once), `VarSleep` (pages given back for a while). Writers take
-the manager's one re-entrant lock. Look-ups that find something read one immutable record without it; reading weights,
-allocating, copying and writing messages happen outside it.
+`VarSerial` (stored states), `VarBulk` (many variables at once), `VarTransaction` (calls that are taken back together),
+`VarSleep` (pages given back for a while). Writers take the manager's one re-entrant lock. Look-ups that find something
+read one immutable record without it; reading weights, allocating, copying and writing messages happen outside it.
 
 Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager.
 """

@@ -13,10 +13,10 @@ from gevar.var.device_records import DeviceState
 from gevar.var.load_state import LoadTicket
 from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.sleeping import Contents, Nap, ReloadVar, SleepingAllocator, SleepPlan, undo_each
-from gevar.var.var_bulk import VarBulk
+from gevar.var.var_transaction import VarTransaction
 
 
-class VarSleep(VarBulk):
+class VarSleep(VarTransaction):
     """The part of the variable manager that lets the memory of variables sleep."""
 
     def __init__(self, session_id: int) -> None:

@@ -75,6 +75,27 @@ class VarTables:
         self.graphs = GraphTables()
         self.is_restored = False
 
+    def copy(self) -> "VarTables":
+        """Return tables with the same content, apart from these; records and blocks, which never change, are shared."""
+        copied = VarTables()
+        copied.records, copied.cur_descs, copied.blocks = dict(self.records), dict(self.cur_descs), self.blocks.copy()
+        copied.extern_memory, copied.pool_blocks = dict(self.extern_memory), dict(self.pool_blocks)
+        copied.space, copied.owned_end = self.space.copy(), self.owned_end
+        copied.constants, copied.file_constants = self.constants.copy(), self.file_constants.copy()
+        copied.batch_names, copied.graphs = dict(self.batch_names), self.graphs.copy()
+        copied.is_restored = self.is_restored
+        return copied
+
+    def take_over(self, copied: "VarTables") -> None:
+        """Become what a copy of these tables is, which is not used any more."""
+        self.records, self.cur_descs, self.blocks = copied.records, copied.cur_descs, copied.blocks
+        self.extern_memory, self.pool_blocks = copied.extern_memory, copied.pool_blocks
+        self.space.assign(copied.space)  # the kinds of memory hold it
+        self.owned_end = copied.owned_end
+        self.constants, self.file_constants = copied.constants, copied.file_constants
+        self.batch_names, self.graphs = copied.batch_names, copied.graphs
+        self.is_restored = copied.is_restored
+
     def key_name(self, name: str) -> str:
         """Return the name under which a variable is kept."""
         return self.batch_names.get(name, name)

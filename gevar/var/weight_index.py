@@ -61,6 +61,11 @@ class SharedBlocks:
         yield self.first
         yield from self._others or ()
 
+    def copy_to(self, copied: "SharedBlocks") -> None:
+        """Give an object with the same first block the others too."""
+        if self._others is not None:
+            copied._others, copied._rising = dict(self._others), list(self._rising)
+
     def add(self, block: VarBlock) -> None:
         """Add a block."""
         if self._others is None:
@@ -112,6 +117,18 @@ class Content(SharedBlocks):
         self.op = op
         self.following: Content | None = None
 
+    def copy(self) -> "Content":
+        """Return the same content and those that follow, apart from these."""
+        first = last = Content(self.first, self.op)
+        self.copy_to(first)
+        following = self.following
+        while following is not None:
+            last.following = Content(following.first, following.op)
+            last = last.following
+            following.copy_to(last)
+            following = following.following
+        return first
+
 
 class ConstantProbe:
     """A constant on its way into the manager: its bytes, its digest, and what they were compared with so far.
@@ -156,6 +173,12 @@ class ConstantIndex:
     def __init__(self, digest: Callable[[Bytes], bytes] = xxhash.xxh3_128_digest) -> None:
         self._digest = digest
         self._contents: dict[ContentKey, Content] = {}
+
+    def copy(self) -> "ConstantIndex":
+        """Return an index of the same blocks."""
+        copied = ConstantIndex(self._digest)
+        copied._contents = {key: content.copy() for key, content in self._contents.items()}
+        return copied
 
     def probe(self, op: VarOp | None) -> ConstantProbe | None:
         """Return what to look a constant up with; None for an op that never shares by content.
@@ -255,6 +278,14 @@ class FileConstantIndex:
 
     def __init__(self) -> None:
         self._blocks: dict[tuple[MemType, FileSlice], SharedBlocks] = {}
+
+    def copy(self) -> "FileConstantIndex":
+        """Return an index of the same blocks."""
+        copied = FileConstantIndex()
+        for place, blocks in self._blocks.items():
+            copied._blocks[place] = SharedBlocks(blocks.first)
+            blocks.copy_to(copied._blocks[place])
+        return copied
 
     def find(self, file_slice: FileSlice, size_bytes: int, mem_type: MemType) -> VarBlock | None:
         """Return the oldest block with this slice, this capacity and this kind of memory."""

@@ -1,0 +1,137 @@
+"""Several calls to a manager that happen as one or not at all."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from gevar.errors import StateError
+from gevar.status import PARAM_INVALID
+from gevar.types import Format, LogicAddr, MemType
+from gevar.var import TransNodeInfo, VarManager, VarOp
+from tests.helpers.var_memory import FakeMemory, constant, file_constant, make_desc, make_manager, place_holder
+from tests.helpers.var_states import BASE, INFO, NC1HWC0, NCHW, WEIGHT, full_manager, state_bytes
+
+
+class Stop(Exception):
+    pass
+
+
+def fail(vm: VarManager, change: Callable[[VarManager], None]) -> None:
+    """Change a manager in a block that fails."""
+
+    def block() -> None:
+        with vm.transaction():
+            change(vm)
+            raise Stop
+
+    with pytest.raises(Stop):
+        block()
+
+
+def change_everything(vm: VarManager) -> None:
+    """Change every table of a full manager."""
+    vm.assign_var_mem("new", None, make_desc(600))
+    vm.assign_var_mem("v", None, NCHW.replace(size=4096))
+    vm.assign_var_mem("c2", constant("c2", WEIGHT, make_desc(4)), make_desc(4))
+    vm.assign_var_mem("c3", constant("c3", b"other", make_desc(5)), make_desc(5))
+    vm.assign_var_mem("c4", constant("c4", WEIGHT, make_desc(4)), make_desc(400))
+    vm.assign_var_mem("f2", file_constant("f2", "/w/a", 16, 4), make_desc(400))
+    vm.assign_var_mem("f3", file_constant("f3", "/w/b", 0, 4), make_desc(4))
+    vm.assign_var_mem("p2", place_holder("p2", 1 << 40, 32), make_desc(16))
+    vm.assign_var_mem("rdma", None, make_desc(100), MemType.RT_MEMORY_RDMA_HBM)
+    vm.restore_var_mem("r2", VarOp("r2", "Variable", (), (BASE + (1 << 20),)), make_desc(100))
+    vm.set_var_addr("name", make_desc(8), LogicAddr(54321))
+    vm.renew_cur_var_desc("c", make_desc(4, fmt=Format.FORMAT_NHWC))
+    vm.set_batch_variables_key_name("vb2", "v")
+    vm.set_trans_road("c", (TransNodeInfo("Cast", NCHW, NC1HWC0),))
+    vm.set_changed_graph_id("v", 9)
+    vm.set_changed_graph_id("c", 2)
+    vm.set_allocated_graph_id("c", 4)
+    vm.save_broad_cast_info(1, INFO)
+    vm.save_broad_cast_info(7, INFO)
+    vm.record_staged_var_desc(3, "v", NC1HWC0)
+    vm.record_staged_var_desc(4, "v", NCHW)
+    vm.set_var_is_ready("c", make_desc(4))
+
+
+def seen(vm: VarManager) -> tuple[object, ...]:
+    """What a manager shows of itself."""
+    staged = [vm.get_staged_var_descs(graph_id) for graph_id in range(8)]
+    changed = [vm.get_changed_var_names(graph_id) for graph_id in range(10)]
+    broad_casts = [vm.get_broad_cast_info(graph_id, INFO.var_name) for graph_id in range(8)]
+    ready = [vm.is_var_ready(name, desc) for name, desc in (("v", NC1HWC0), ("c", make_desc(4)))]
+    sizes = [vm.get_var_mem_size(kind) for kind in (MemType.RT_MEMORY_HBM, MemType.RT_MEMORY_RDMA_HBM)]
+    tables = (vm.table(), vm.savings(), state_bytes(vm), vm.get_all_variables())
+    return (*tables, staged, changed, broad_casts, ready, sizes, vm.get_var_const_place_holder_mem_size())
+
+
+def test_what_a_failed_block_did_is_taken_back() -> None:
+    vm = full_manager(FakeMemory(rdma_room=1 << 20))
+    before = seen(vm)
+    changed = []
+    fail(vm, lambda vm: (change_everything(vm), changed.append(seen(vm))))
+    assert changed[0] != before
+    assert seen(vm) == before
+    vm.check()
+
+
+def test_a_manager_goes_on_after_a_failed_block_as_if_there_had_been_none() -> None:
+    tried, plain = (full_manager(FakeMemory(rdma_room=1 << 20)) for _ in range(2))
+    fail(tried, change_everything)
+    for vm in (tried, plain):
+        for name in ("c5", "c6"):  # equal weights share, the larger one has a block of its own
+            vm.assign_var_mem(name, constant(name, WEIGHT, make_desc(4)), make_desc(400))
+        vm.assign_var_mem("f4", file_constant("f4", "/w/b", 0, 4), make_desc(4))
+        vm.assign_var_mem("last", None, make_desc(1))
+        vm.check()
+    assert seen(tried) == seen(plain)
+
+
+def test_a_block_that_ends_well_keeps_what_it_did() -> None:
+    in_block, plain = (full_manager(FakeMemory(rdma_room=1 << 20)) for _ in range(2))
+    with in_block.transaction():
+        change_everything(in_block)
+    change_everything(plain)
+    hbm = [[row for row in vm.table() if row.mem_type == MemType.RT_MEMORY_HBM] for vm in (in_block, plain)]
+    assert [(row.key, row.logic_addr) for row in hbm[0]] == [(row.key, row.logic_addr) for row in hbm[1]]
+    in_block.check()
+
+
+def test_an_inner_block_can_fail_alone() -> None:
+    vm = make_manager(FakeMemory())
+    with vm.transaction():
+        vm.assign_var_mem("a", None, make_desc(8))
+        fail(vm, lambda vm: vm.assign_var_mem("b", None, make_desc(8)))
+        vm.assign_var_mem("c", None, make_desc(8))
+    assert [vm.is_var_exist(name) for name in "abc"] == [True, False, True]
+
+
+def test_a_manager_without_tables_has_no_blocks() -> None:
+    with pytest.raises(StateError) as caught, VarManager(1).transaction():
+        pytest.fail("the block began")
+    assert caught.value.status == PARAM_INVALID
+
+
+def test_other_writers_wait_for_the_end_of_a_block() -> None:
+    vm = make_manager(FakeMemory())
+    began, order = threading.Event(), []
+
+    def write() -> None:
+        began.set()
+        vm.assign_var_mem("b", None, make_desc(8))
+        order.append("other")
+
+    other = threading.Thread(target=write)
+
+    def block(vm: VarManager) -> None:
+        other.start()
+        began.wait()
+        vm.assign_var_mem("a", None, make_desc(8))
+        order.append("block")
+
+    fail(vm, block)
+    other.join()
+    assert order == ["block", "other"]
+    assert [vm.is_var_exist(name) for name in "ab"] == [False, True]
+    vm.check()
