@@ -3,6 +3,9 @@
 import click
 
 from gevar.cli.bench import bench
+from gevar.cli.build import build
+from gevar.cli.diff import diff
+from gevar.cli.extract import extract
 from gevar.cli.info import info
 from gevar.cli.inspect import inspect
 from gevar.cli.load import load
@@ -14,5 +17,5 @@ def commands() -> None:
     """GE's variable manager: look at OM models and load them into device memory."""
 
 
-for _command in (info, inspect, load, bench):
+for _command in (info, inspect, load, build, extract, diff, bench):
     commands.add_command(_command)

@@ -27,12 +27,13 @@ from gevar.proto import ge_ir
 SHAPE_PARTITIONED_ATTR: Final = "_dynamic_shape_partitioned"
 """Graph attribute of a root that is partitioned by shape."""
 
-_COMPRESSION_ATTRS: Final = (
+COMPRESSION_ATTRS: Final = (
     OM_COMPRESS_VERSION_ATTR,
     ATTR_NAME_ENUM_ATTR,
     ATTR_VALUE_ENUM_ATTR,
     ATTRS_USE_STRING_VALUE_ATTR,
 )
+"""Model attributes that hold the tables."""
 _DROPPED: Final = ("_l2fusion_ToOpStruct", "_op_slice_info")
 _PLAIN_OF_OPS: Final = frozenset(
     {
@@ -74,7 +75,7 @@ def compress(models: Sequence[ge_ir.ModelDef]) -> None:
 
 def forget_compression(message: ge_ir.ModelDef) -> None:
     """Remove the tables of a model whose names are plain."""
-    for name in _COMPRESSION_ATTRS:
+    for name in COMPRESSION_ATTRS:
         message.attr.pop(name, None)
 
 

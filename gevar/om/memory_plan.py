@@ -18,6 +18,7 @@ from gevar.om.model_spec import DATA, NETOUTPUT, ExternalWeight, NodeSpec, OmMod
 from gevar.om.node import CONSTANT, CONSTANTOP, FILECONSTANT, VARIABLE
 from gevar.om.stored_bytes import Content
 from gevar.om.weights_layout import EqualBytes, WeightsLayout
+from gevar.types.tensor_desc import TensorDesc
 
 
 @dataclass(slots=True)
@@ -34,26 +35,25 @@ class MemoryPlan:
     zero_copy_memory_size: int = 0
 
 
-def plan_memory(model: OmModelSpec) -> MemoryPlan:
-    """Give every output of a model its offset.
+def plan_memory(model: OmModelSpec, space: "VariableSpace | None" = None) -> MemoryPlan:
+    """Give every output of a model its offset; variables get theirs in a space of their own or a given one.
 
     Raises
     ------
     ValueError
-        The variables need more room than the model gives them.
+        The variables need more room than the model gives them; or one is in the space under another description.
     """
     plan = MemoryPlan()
     for node in model.nodes:
         if node.type == CONSTANT and node.data is not None:
             plan.data_offsets[node.name] = plan.weights.place(node.data)
             plan.output_offsets[node.name, 0] = 0
-    _place_variables(model, plan)
+    _place_variables(model, plan, space or VariableSpace(model))
     _place_work_memory(model, plan)
     return plan
 
 
-def _place_variables(model: OmModelSpec, plan: MemoryPlan) -> None:
-    space = _VariableSpace(model)
+def _place_variables(model: OmModelSpec, plan: MemoryPlan, space: "VariableSpace") -> None:
     constants = EqualBytes()
     files: dict[ExternalWeight, int] = {}
     for node in (node for node in model.nodes if node.type in (VARIABLE, CONSTANTOP, FILECONSTANT)):
@@ -71,24 +71,52 @@ def _place_variables(model: OmModelSpec, plan: MemoryPlan) -> None:
             plan.output_offsets[node.name, index] = plan.output_offsets[variable, 0]
 
 
-class _VariableSpace:
-    """The logical addresses from the base on, taken block by block."""
+class VariableSpace:
+    """The logical addresses from a base on, taken block by block. Variables of one name are one variable.
+
+    Parameters
+    ----------
+    model
+        Model that gives base and room; others that share the space have the same.
+
+    Attributes
+    ----------
+    used_bytes : int
+        Bytes of the blocks that are taken.
+    """
 
     def __init__(self, model: OmModelSpec) -> None:
-        self._base = model.logic_base
-        self._room_bytes = model.variable_size_bytes
-        self._used_bytes = 0
+        self.base = model.logic_base
+        self.room_bytes = model.variable_size_bytes
+        self.used_bytes = 0
+        self._variables: dict[str, tuple[int, TensorDesc]] = {}
 
     def take(self, node: NodeSpec) -> int:
-        """Return the address of a new block for the first output of a node."""
-        size_bytes = node.outputs[0].size
-        if self._used_bytes + size_bytes > self._room_bytes:
+        """Return the address of a new block for the first output of a node, or that of the variable it is.
+
+        Raises
+        ------
+        ValueError
+            There is no room; or the variable is there under another description.
+        """
+        desc = node.outputs[0]
+        if node.type == VARIABLE and node.name in self._variables:
+            addr, known = self._variables[node.name]
+            if not desc.same_description(known) or desc.size != known.size:
+                raise ValueError(
+                    f"variable {node.name} is {desc.dtype.name} {desc.shape} here and {known.dtype.name} {known.shape} "
+                    "in another model; give them one description or two names"
+                )
+            return addr
+        if self.used_bytes + desc.size > self.room_bytes:
             raise ValueError(
-                f"variable {node.name} would end {self._used_bytes + size_bytes} B after the base, the model has "
-                f"{self._room_bytes} B for variables; give it a larger variable_size_bytes"
+                f"variable {node.name} would end {self.used_bytes + desc.size} B after the base, the model has "
+                f"{self.room_bytes} B for variables; give it a larger variable_size_bytes"
             )
-        addr = self._base + self._used_bytes
-        self._used_bytes += var_block_bytes(size_bytes)
+        addr = self.base + self.used_bytes
+        self.used_bytes += var_block_bytes(desc.size)
+        if node.type == VARIABLE:
+            self._variables[node.name] = addr, desc
         return addr
 
 

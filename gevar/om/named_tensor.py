@@ -1,6 +1,5 @@
 """Tensors with names, from the files that people keep weights in: safetensors, npz and ONNX."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -42,12 +41,11 @@ def read_tensors(path: str | PathLike[str]) -> list[NamedTensor]:
     return reader(path)
 
 
-def write_tensors(
-    path: str | PathLike[str], tensors: list[NamedTensor], metadata: Mapping[str, str] | None = None
-) -> dict[str, NamedTensor]:
+def write_tensors(path: str | PathLike[str], tensors: list[NamedTensor]) -> dict[str, NamedTensor]:
     """Write tensors as a safetensors or npz file, by the ending of its name.
 
-    A type that such a file does not have is written as raw bytes (one dimension of 8-bit integers).
+    A type that such a file does not have is written as raw bytes (one dimension of 8-bit integers); a safetensors
+    file says the type and shape in its metadata.
 
     Parameters
     ----------
@@ -55,8 +53,6 @@ def write_tensors(
         The file; one that exists is replaced.
     tensors
         What to write; names must differ.
-    metadata
-        Texts that a safetensors file keeps beside the tensors.
 
     Returns
     -------
@@ -81,7 +77,7 @@ def write_tensors(
         raise ValueError(f"two tensors are named {twice!r}; give each a name of its own")
     suffix = Path(path).suffix.lower()
     if suffix == ".safetensors":
-        return write_safetensors(Path(path), tensors, metadata or {})
+        return write_safetensors(Path(path), tensors)
     if suffix == ".npz":
         return write_npz(Path(path), tensors)
     raise ValueError(f"{Path(path).name} is neither .safetensors nor .npz; give it one of these endings")

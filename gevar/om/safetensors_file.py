@@ -125,14 +125,14 @@ def _are_sizes(value: object) -> bool:
     return isinstance(value, list) and all(type(item) is int and item >= 0 for item in value)
 
 
-def write_safetensors(
-    path: Path, tensors: Sequence[NamedTensor], metadata: Mapping[str, str]
-) -> dict[str, NamedTensor]:
+def write_safetensors(path: Path, tensors: Sequence[NamedTensor]) -> dict[str, NamedTensor]:
     """Write tensors as a file; see `gevar.om.named_tensor.write_tensors`."""
     raw = {tensor.name: tensor for tensor in tensors if not _has_type(tensor)}
-    for name in (tensor.name for tensor in tensors if tensor.name == _METADATA):
-        raise ValueError(f"a safetensors file has no tensor named {name}; rename it or write .npz")
-    header: dict[str, object] = {_METADATA: dict(metadata)} if metadata else {}
+    if any(tensor.name == _METADATA for tensor in tensors):
+        raise ValueError(f"a safetensors file has no tensor named {_METADATA}; rename it or write .npz")
+    header: dict[str, object] = {}
+    if raw:
+        header[_METADATA] = {name: f"{tensor.dtype.name} {list(tensor.shape)}" for name, tensor in raw.items()}
     position, blobs = 0, []
     for tensor in sorted(tensors, key=lambda tensor: (-_width(tensor), tensor.name)):
         end = position + tensor.data.nbytes

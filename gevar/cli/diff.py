@@ -1,0 +1,73 @@
+"""`gevar diff A.om B.om`: what changed between two OM files.
+
+The exit codes are those of diff: 0 nothing changed, 1 something did, 2 trouble.
+"""
+
+from dataclasses import asdict
+from typing import IO
+
+import click
+
+from gevar.cli.model_changes import ADDED, REMOVED, Change, model_changes
+from gevar.cli.output import print_json, printable, shared_options, show_log
+from gevar.errors import GevarError
+from gevar.om import open_om
+from gevar.om.om_file import Kind
+
+_DIFFERENT, _TROUBLE = 1, 2
+_SIGNS = {ADDED: "+", REMOVED: "-"}
+
+
+class _TroubleError(click.ClickException):
+    """A file cannot be compared."""
+
+    exit_code = _TROUBLE
+
+    def show(self, file: IO[str] | None = None) -> None:
+        click.echo(f"gevar: {' '.join(self.message.split())}", file=file, err=file is None)
+
+
+@click.command()
+@click.argument("first", metavar="A.om", type=click.Path())
+@click.argument("second", metavar="B.om", type=click.Path())
+@click.option("--weight-dir", nargs=2, type=click.Path(), metavar="A B", help="Folders of external weights.")
+@click.option("--bundle", is_flag=True, help="Read both files as bundles of models.")
+@shared_options
+@click.pass_context
+def diff(
+    context: click.Context,
+    first: str,
+    second: str,
+    weight_dir: tuple[str, str] | None,
+    bundle: bool,
+    as_json: bool,
+    debug: bool,
+) -> None:
+    """Say what changed from A.om to B.om: nodes, addresses of variables, weights by digest, other parts.
+
+    How a file is written is no change: its dialect, names as numbers, the order and place of bytes. The exit code is 0
+    if nothing changed, 1 if something did, 2 if a file cannot be read.
+    """
+    show_log(debug)
+    folders = weight_dir or (None, None)
+    kind: Kind = "bundle" if bundle else "model"
+    try:
+        with open_om(first, kind=kind) as one, open_om(second, kind=kind) as other:
+            changes = list(model_changes(one, other, first_weights=folders[0], second_weights=folders[1]))
+    except (GevarError, OSError) as error:
+        raise _TroubleError(str(error)) from error
+    if as_json:
+        print_json({"first": first, "second": second, "equal": not changes, "changes": list(map(asdict, changes))})
+    else:
+        _print(changes)
+    if changes:
+        context.exit(_DIFFERENT)
+
+
+def _print(changes: list[Change]) -> None:
+    for change in changes:
+        texts = [text for text in (change.before, change.after) if text]
+        detail = f": {' -> '.join(texts)}" if texts else ""
+        sign = _SIGNS.get(change.how, "~")
+        print(printable(f"{sign} {change.what:<9} {change.model}: {change.name}{detail}"))
+    print(f"{len(changes)} changes" if changes else "equal")

@@ -1,0 +1,208 @@
+"""What changed between two OM files: nodes, places of variables, bytes of weights, other partitions.
+
+Models are compared in the order of their files, graphs and nodes by name. Names as numbers, the dialect and the place
+of bytes inside a file are no changes: only what a loader makes of them counts.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gevar.cli.output import shape_text
+from gevar.cli.tensor_contents import TensorContent, tensor_contents
+from gevar.graph import ComputeGraph, Model, Node
+from gevar.om import OmFile
+from gevar.om.attr_names_writer import COMPRESSION_ATTRS
+from gevar.om.model import OmModel
+from gevar.om.node import CONST_TYPES, IS_INPUT_CONST_ATTR, VARIABLE_TYPES
+from gevar.om.partition import PartitionType, partition_type_name
+from gevar.om.stored_bytes import StreamedBytes, digest_of
+from gevar.session.file_tensors import files_inside
+from gevar.types.tensor_desc import ATTR_INIT_VALUE, TensorDesc
+
+ADDED: Final = "added"
+REMOVED: Final = "removed"
+CHANGED: Final = "changed"
+_OTHER_SIZES: Final = frozenset({*COMPRESSION_ATTRS, "om_info_list", "weight_size"})
+"""Model attributes that follow from what is compared by itself."""
+_COMPARED_APART: Final = frozenset({PartitionType.MODEL_DEF, PartitionType.WEIGHTS_DATA, PartitionType.FLOW_SUBMODEL})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference: `what` is "model", "partition", "node", "address" or "weight", `how` one of the constants above.
+
+    `model` and `name` say where; `before` and `after` are texts, empty on the side that has nothing.
+    """
+
+    what: str
+    how: str
+    model: str
+    name: str
+    before: str = ""
+    after: str = ""
+
+
+def model_changes(
+    first: OmFile, second: OmFile, *, first_weights: str | None = None, second_weights: str | None = None
+) -> Iterator[Change]:
+    """Yield what changed from one opened file to another.
+
+    Parameters
+    ----------
+    first, second
+        The files; they must stay open until the end.
+    first_weights, second_weights
+        Folders of external weights; None for `weight` beside each file.
+
+    Raises
+    ------
+    ModelFileError, GraphError, VariableError, LoadError
+        A file is damaged, or an external weight is missing.
+    """
+    models, others = _models(first), _models(second)
+    for index in range(max(len(models), len(others))):
+        if index >= len(others):
+            yield Change("model", REMOVED, models[index].name, models[index].name)
+        elif index >= len(models):
+            yield Change("model", ADDED, others[index].name, others[index].name)
+        else:
+            yield from _one_model(models[index], others[index])
+    yield from _weights(first, second, first_weights, second_weights)
+
+
+def _models(om: OmFile) -> list[OmModel]:
+    return [model for file in files_inside(om) for model in file.models]
+
+
+def _one_model(first: OmModel, second: OmModel) -> Iterator[Change]:
+    if first.name != second.name:
+        yield Change("model", CHANGED, first.name, "name", first.name, second.name)
+    one, other = Model.from_proto(first.model_def()), Model.from_proto(second.model_def())
+    for name in sorted({*one.attrs, *other.attrs} - _OTHER_SIZES):
+        if not _same_attr(one, other, name):
+            yield Change("model", CHANGED, first.name, name, *(_attr_text(model, name) for model in (one, other)))
+    graphs, others = _graphs(one), _graphs(other)
+    for name, graph, peer in _pairs(graphs, others):
+        yield from _graph(first.name, name, graph, peer)
+    yield from _partitions(first, second)
+
+
+def _same_attr(one: Model, other: Model, name: str) -> bool:
+    return name in one.attrs and name in other.attrs and one.attrs.to_proto(name) == other.attrs.to_proto(name)
+
+
+def _attr_text(model: Model, name: str) -> str:
+    return repr(model.attrs[name])[:80] if name in model.attrs else ""
+
+
+def _graphs(model: Model) -> dict[str, ComputeGraph]:
+    graphs = [] if model.graph is None else [model.graph, *model.graph.all_subgraphs()]
+    return {graph.name: graph for graph in graphs}
+
+
+def _pairs(
+    first: Mapping[str, ComputeGraph], second: Mapping[str, ComputeGraph]
+) -> Iterator[tuple[str, ComputeGraph | None, ComputeGraph | None]]:
+    """Yield graphs by name; the roots belong together whatever their names."""
+    roots = next(iter(first), None), next(iter(second), None)
+    if roots[0] is not None and roots[1] is not None:
+        yield roots[0], first[roots[0]], second[roots[1]]
+    for name in dict.fromkeys((*first, *second)):
+        if name not in roots:
+            yield name, first.get(name), second.get(name)
+
+
+def _graph(model: str, name: str, first: ComputeGraph | None, second: ComputeGraph | None) -> Iterator[Change]:
+    nodes = {} if first is None else {node.name: node for node in first}
+    others = {} if second is None else {node.name: node for node in second}
+    for node_name in dict.fromkeys((*nodes, *others)):
+        where = f"{name}/{node_name}"
+        if node_name not in others:
+            yield Change("node", REMOVED, model, where, nodes[node_name].type)
+        elif node_name not in nodes:
+            yield Change("node", ADDED, model, where, "", others[node_name].type)
+        else:
+            yield from _node(model, where, nodes[node_name], others[node_name])
+
+
+def _node(model: str, where: str, first: Node, second: Node) -> Iterator[Change]:
+    one, other = _node_facts(first), _node_facts(second)
+    for fact in one:
+        if one[fact] != other[fact]:
+            texts = (str(facts[fact]) for facts in (one, other))
+            yield Change("node", CHANGED, model, f"{where}: {fact}", *(text[:120] for text in texts))
+    for name in sorted({*first.op_desc.attrs, *second.op_desc.attrs} - {IS_INPUT_CONST_ATTR}):
+        sides = [node.op_desc.attrs.to_proto(name) if name in node.op_desc.attrs else None for node in (first, second)]
+        if sides[0] != sides[1] and not (name == "value" and first.type in CONST_TYPES):
+            values = (node.op_desc.attrs.get(name) for node in (first, second))
+            yield Change("node", CHANGED, model, f"{where}: {name}", *(repr(value)[:120] for value in values))
+    if first.type in VARIABLE_TYPES and first.op_desc.output_i != second.op_desc.output_i:
+        addrs = [", ".join(f"{addr:#x}" for addr in node.op_desc.output_i) for node in (first, second)]
+        yield Change("address", CHANGED, model, where, *addrs)
+
+
+def _node_facts(node: Node) -> dict[str, object]:
+    """What a node is, without its attributes, the bytes of its value and its places in memory."""
+    op = node.op_desc
+    peers = [anchor.peer for anchor in node.in_data_anchors]
+    return {
+        "type": node.type,
+        "inputs": [None if peer is None else f"{peer.node.name}:{peer.idx}" for peer in peers],
+        "control inputs": sorted(before.name for before in node.in_control_nodes),
+        "input descriptions": [_plain(desc) for desc in op.input_descs],
+        "output descriptions": [_plain(desc) for desc in op.output_descs],
+        "subgraphs": op.subgraph_instance_names,
+    }
+
+
+def _plain(desc: TensorDesc) -> TensorDesc:
+    """Return a description without its place in the weights and without an initial value."""
+    attrs = {name: attr for name, attr in desc.attrs.items() if name != ATTR_INIT_VALUE}
+    return desc.replace(data_offset=0, attrs=attrs)
+
+
+def _partitions(first: OmModel, second: OmModel) -> Iterator[Change]:
+    sides = [
+        {part.type: part for part in model.partitions if part.type not in _COMPARED_APART and part.mem_size}
+        for model in (first, second)
+    ]
+    for kind in dict.fromkeys((*sides[0], *sides[1])):
+        texts = []
+        for model, side in zip((first, second), sides, strict=True):
+            if kind in side:
+                what = partition_type_name(kind)
+                data = StreamedBytes.of_source(model.source, side[kind].file_offset, side[kind].mem_size, what)
+                texts.append(f"{data.nbytes} B, xxh3 {digest_of(data).hex()}")
+            else:
+                texts.append("")
+        if texts[0] != texts[1]:
+            how = ADDED if not texts[0] else REMOVED if not texts[1] else CHANGED
+            yield Change("partition", how, first.name, partition_type_name(kind), *texts)
+
+
+def _weights(first: OmFile, second: OmFile, first_weights: str | None, second_weights: str | None) -> Iterator[Change]:
+    """Compare the weights of models by name; one of a model without a peer is added or removed with it."""
+    sides = [_weight_texts(om, folder) for om, folder in ((first, first_weights), (second, second_weights))]
+    names = [[model.name for model in _models(om)] for om in (first, second)]
+    for number, name in dict.fromkeys((*sides[0], *sides[1])):
+        before, after = (side.get((number, name), "") for side in sides)
+        if before != after:
+            how = ADDED if not before else REMOVED if not after else CHANGED
+            model = names[0][number] if number < len(names[0]) else names[1][number]
+            yield Change("weight", how, model, name, before, after)
+
+
+def _weight_texts(om: OmFile, weight_dir: str | None) -> dict[tuple[int, str], str]:
+    """Return what each weight is, by number of its model and name."""
+    numbers = {id(model): number for number, model in enumerate(_models(om))}
+    return {
+        (numbers[id(content.tensor.model)], content.name): _weight_text(content)
+        for content in tensor_contents(om, weight_dir)
+    }
+
+
+def _weight_text(content: TensorContent) -> str:
+    desc, data = content.tensor.desc, content.data
+    value = "no bytes" if data is None else f"{data.nbytes} B, xxh3 {digest_of(data).hex()}"
+    return f"{desc.dtype.name} {shape_text(desc.shape)}, {value}"
