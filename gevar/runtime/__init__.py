@@ -1,6 +1,7 @@
 """Variables at run time: managers that models restore them into, and the kernels that take them from there."""
 
 from gevar.runtime.execute_graph import ExecuteGraph, ExeNode, Stage, ValueHolder
+from gevar.runtime.graph_var_visitor import GraphVarVisitor
 from gevar.runtime.model_executor import ModelExecutor
 from gevar.runtime.model_rt_var_manager import ModelRtVarManager, RtVarManagerPool
 from gevar.runtime.om2_rt_var_manager import Om2RTVarManager
@@ -14,6 +15,7 @@ __all__ = [
     "CopyInfo",
     "ExeNode",
     "ExecuteGraph",
+    "GraphVarVisitor",
     "LowerResult",
     "LoweringGlobalData",
     "ModelExecutor",

@@ -10,12 +10,11 @@ from typing import Final
 
 from gevar.errors import StateError, VariableError
 from gevar.memory import MemoryManager
-from gevar.runtime.rt_var_manager import PLACEMENT_HOST, VARIABLE_PLACEMENT, TensorPlacement, VarShapeAndMemory
+from gevar.runtime.host_variables import assign_on_host, is_on_host
+from gevar.runtime.rt_var_manager import TensorPlacement, VarShapeAndMemory
 from gevar.status import FAILED
-from gevar.types import DevAddr, DeviceId, LogicAddr, MemType, TensorDesc
+from gevar.types import DevAddr, DeviceId, MemType
 from gevar.var import VarManager, VarOp
-from gevar.var.initial_value import initial_data
-from gevar.var.var_block import VarBlock
 from gevar.var.var_op import CONSTANTOP, VARIABLE
 
 SESSION_VERSION: Final = 0
@@ -131,12 +130,10 @@ class ModelRtVarManager:
 
     def _restore(self, op: VarOp, device_id: DeviceId, graph_id: int, *, need_collect: bool) -> None:
         vm, desc = self._var_manager, op.output_desc[0]
-        is_on_host = op.op_type == VARIABLE and op.attrs.get(VARIABLE_PLACEMENT) == PLACEMENT_HOST
-        if not vm.is_var_exist(op.name, desc):
-            if is_on_host:
-                self._assign_on_host(op, desc)
-            else:
-                vm.restore_var_mem(op.name, op, desc, MemType.RT_MEMORY_HBM)
+        if is_on_host(op):
+            assign_on_host(vm, op, graph_id)
+        elif not vm.is_var_exist(op.name, desc):
+            vm.restore_var_mem(op.name, op, desc, MemType.RT_MEMORY_HBM)
             vm.set_allocated_graph_id(op.name, graph_id)
         if not need_collect:
             return
@@ -145,21 +142,11 @@ class ModelRtVarManager:
             raise VariableError(op.name, reason, status=FAILED)
         logic_addr, mem_type = vm.get_var_addr_and_type(op.name, desc)
         dev_addr = vm.get_var_memory_addr(logic_addr, mem_type, device_id)
-        is_on_host = mem_type == MemType.RT_MEMORY_HOST
-        placement = TensorPlacement.ON_HOST if is_on_host else TensorPlacement.ON_DEVICE_HBM
+        is_hosted = mem_type == MemType.RT_MEMORY_HOST
+        placement = TensorPlacement.ON_HOST if is_hosted else TensorPlacement.ON_DEVICE_HBM
         with self._lock:
             record = VarShapeAndMemory(desc, logic_addr, dev_addr, desc.size, placement)
             self._records.setdefault((op.name, device_id), record)
-
-    def _assign_on_host(self, op: VarOp, desc: TensorDesc) -> None:
-        """Give a variable host memory with its initial value, once however many threads ask."""
-        vm = self._var_manager
-        data = initial_data(VarBlock(op.name, desc, LogicAddr(0), MemType.RT_MEMORY_HOST))
-        with self._lock:
-            if not vm.is_var_exist(op.name, desc):
-                logic_addr = vm.assign_var_mem(op.name, op, desc, MemType.RT_MEMORY_HOST)
-                if data:
-                    vm.write_var_memory(logic_addr, data)
 
     def get_var_shape_and_memory(self, name: str, device_id: DeviceId) -> VarShapeAndMemory:
         """Return where a restored variable lies; it gets memory again where that was freed since.

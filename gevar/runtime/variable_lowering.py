@@ -8,6 +8,7 @@ from typing import Final
 
 from gevar.errors import VariableError
 from gevar.runtime.execute_graph import ExecuteGraph, Stage, ValueHolder
+from gevar.runtime.host_variables import is_on_host
 from gevar.runtime.kernels import (
     KERNEL_ALLOC_MEMORY,
     KERNEL_CONST,
@@ -16,7 +17,7 @@ from gevar.runtime.kernels import (
     KERNEL_SESSION,
     KERNEL_SPLIT_VARIABLE,
 )
-from gevar.runtime.rt_var_manager import PLACEMENT_HOST, VARIABLE_PLACEMENT, TensorPlacement
+from gevar.runtime.rt_var_manager import TensorPlacement
 from gevar.status import PARAM_INVALID
 from gevar.var import VarOp
 from gevar.var.var_op import CONSTANTOP, VARIABLE
@@ -107,8 +108,7 @@ def lowering_variable(op: VarOp, shared: LoweringGlobalData) -> LowerResult:
     """
     if op.op_type not in (VARIABLE, CONSTANTOP):
         raise VariableError(op.name, f"a {op.op_type} is no {VARIABLE} and no {CONSTANTOP}", status=PARAM_INVALID)
-    is_on_host = op.attrs.get(VARIABLE_PLACEMENT) == PLACEMENT_HOST
-    return shared.variable(op.name, TensorPlacement.ON_HOST if is_on_host else TensorPlacement.ON_DEVICE_HBM)
+    return shared.variable(op.name, TensorPlacement.ON_HOST if is_on_host(op) else TensorPlacement.ON_DEVICE_HBM)
 
 
 def lowering_copy(op: VarOp, source: LowerResult, shared: LoweringGlobalData) -> LowerResult:

@@ -1,0 +1,155 @@
+"""Bytes of variables that a graph finds in another form, or that start as a copy of another variable.
+
+Source: GE source, runtime/v1/graph/load, TransVarDataUtils::TransAllVarData, CopyVarData.
+Differs: edge 28 of docs/differences.md.
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import numpy as np
+
+from gevar.errors import VariableError
+from gevar.runtime.trans_steps import cast, convert, moves_data
+from gevar.status import INTERNAL_ERROR
+from gevar.types import DeviceId, LogicAddr, TensorDesc
+from gevar.types.tensor_sizes import tensor_size_in_bytes
+from gevar.var import VarManager, VarOp
+from gevar.var.graph_tables import TransRoad
+from gevar.var.var_op import VARIABLE
+
+COPY_FROM_VAR_NODE: Final = "_copy_from_var_node"
+"""Attribute of a Variable: name of the variable whose bytes it starts with."""
+
+COPY_VALUE: Final = "_copy_value"
+"""Attribute of a Variable: whether it was filled already."""
+
+THREADS: Final = 16
+"""Variables, and constants, that are brought at once."""
+
+
+def trans_all_var_data(vm: VarManager, ops: Iterable[VarOp], device_id: DeviceId, graph_id: int) -> list[str]:
+    """Bring the bytes of Variables on a device into the form that a graph changed them to.
+
+    That is each with a road of conversions, changed last by this graph and used first by another one.
+
+    Parameters
+    ----------
+    vm
+        The session's variables.
+    ops
+        Nodes of the graph; others than Variables are passed over.
+    device_id
+        The device.
+    graph_id
+        The graph.
+
+    Returns
+    -------
+    list of str
+        Names of the variables that are in their new form now.
+
+    Raises
+    ------
+    VariableError
+        No graph is recorded as the first user of a variable (status INTERNAL_ERROR), or it is not there in the form
+        from which its road starts, or to which it leads.
+    FormatError
+        A step of a road cannot be done (status UNSUPPORTED), or the size of a form is not known.
+    AddressError, AclError, OutOfMemoryError, StateError
+        As `VarManager.read_var_memory` and `write_var_memory`.
+
+    After failure: a variable that could not be converted counts as changed still, the others as converted.
+    """
+    chosen = [(op.name, road) for op in ops if op.op_type == VARIABLE and (road := _road(vm, op.name, graph_id))]
+    if not chosen:
+        return []
+
+    def bring(entry: tuple[str, TransRoad]) -> str:
+        name, road = entry
+        if moves_data(road):
+            _convert(vm, name, road, device_id)
+        vm.remove_changed_graph_id(name)
+        return name
+
+    with ThreadPoolExecutor(min(THREADS, len(chosen))) as pool:
+        return list(pool.map(bring, chosen))
+
+
+def _road(vm: VarManager, name: str, graph_id: int) -> TransRoad | None:
+    """Conversions that a graph still has to do; None where there are none."""
+    first = vm.get_allocated_graph_id(name)
+    if first is None:
+        reason = "no graph is recorded as its first user; call set_allocated_graph_id when it is assigned"
+        raise VariableError(name, reason, status=INTERNAL_ERROR)
+    if vm.get_changed_graph_id(name) != graph_id or first == graph_id:
+        return None
+    return vm.get_trans_road(name)
+
+
+def _convert(vm: VarManager, name: str, road: TransRoad, device_id: DeviceId) -> None:
+    """Convert a variable that has bytes; one without has none to convert."""
+    before, after = road[0].input, road[-1].output
+    source = vm.get_var_addr(name, before)
+    if vm.get_var_mgr_info(source, device_id) is None and before.init_value is None:
+        return
+    data = convert(_read(vm, source, before, device_id), road)
+    vm.write_var_memory(vm.get_var_addr(name, after), data, device_id)
+
+
+def _read(vm: VarManager, logic_addr: LogicAddr, desc: TensorDesc, device_id: DeviceId) -> bytes:
+    data = np.empty(tensor_size_in_bytes(desc), np.uint8)
+    vm.read_var_memory(logic_addr, data, device_id)
+    return data.tobytes()
+
+
+def is_copy(op: VarOp) -> bool:
+    """Tell whether a node is a Variable that starts as a copy of another one, and was not filled."""
+    source = op.attrs.get(COPY_FROM_VAR_NODE)
+    return op.op_type == VARIABLE and isinstance(source, str) and bool(source) and not op.attrs.get(COPY_VALUE)
+
+
+def copy_var_data(vm: VarManager, ops: Iterable[VarOp], device_id: DeviceId) -> list[str]:
+    """Fill Variables on a device that start as a copy of another one, once, in the order of the nodes.
+
+    Parameters
+    ----------
+    vm
+        The session's variables.
+    ops
+        Nodes of the graph, assigned all.
+    device_id
+        The device.
+
+    Returns
+    -------
+    list of str
+        Names of the variables that were filled.
+
+    Raises
+    ------
+    VariableError
+        A variable, or the one to copy from, is not there.
+    FormatError
+        The types cannot be converted, or the size of the source is not known.
+    AddressError, AclError, OutOfMemoryError, StateError
+        As `VarManager.read_var_memory` and `write_var_memory`.
+
+    After failure: the variable counts as not filled, those before it as filled.
+    """
+    filled: list[str] = []
+    for op in ops:
+        if not is_copy(op):
+            continue
+        source_name, desc = str(op.attrs[COPY_FROM_VAR_NODE]), op.output_desc[0]
+        logic_addr = vm.get_var_addr(op.name, desc)
+        ticket = vm.begin_var_load(logic_addr, device_id)
+        if ticket is None:
+            continue
+        with ticket:
+            source = vm.get_cur_var_desc(source_name)
+            data = _read(vm, vm.get_var_addr(source_name, source), source, device_id)
+            vm.write_var_memory(logic_addr, cast(data, source, desc), device_id)
+        filled.append(op.name)
+    return filled

@@ -1,0 +1,96 @@
+"""Bytes of constants for variables of a session: from the node itself, or from a file; each block is filled once.
+
+Source: GE source, runtime/v1/hybrid/executor/hybrid_model_rt_v2_executor.cc, GraphVarVisitor.
+Differs: edges 22 and 27 of docs/differences.md.
+"""
+
+import ctypes
+from contextlib import ExitStack
+from typing import Final
+
+import numpy as np
+
+from gevar.errors import VariableError
+from gevar.status import PARAM_INVALID
+from gevar.types import DeviceId, LogicAddr
+from gevar.var import VarManager, VarOp
+from gevar.var.var_op import Bytes
+from gevar.weights import FileRegion, open_region, read_region
+
+BLOCK_BYTES: Final = 10 << 20
+"""Bytes of a file that are copied at once, as in GE."""
+
+
+def constant_value(op: VarOp) -> Bytes:
+    """Return the bytes of a Constant.
+
+    Raises
+    ------
+    VariableError
+        It has none, or more than its output (status PARAM_INVALID).
+    """
+    if op.value is None:
+        raise VariableError(op.name, "a Constant without a value has no bytes; give it one", status=PARAM_INVALID)
+    size_bytes, room = memoryview(op.value).nbytes, op.output_desc[0].size
+    if size_bytes > room:
+        reason = f"its value has {size_bytes} B and its output {room} B; give the output a larger size"
+        raise VariableError(op.name, reason, status=PARAM_INVALID)
+    return op.value
+
+
+def load_constant(vm: VarManager, op: VarOp, logic_addr: LogicAddr, device_id: DeviceId) -> None:
+    """Write the bytes of a Constant to its block on a device, unless they are there.
+
+    Raises
+    ------
+    VariableError
+        As `constant_value`.
+    AddressError, AclError, OutOfMemoryError, StateError
+        As `VarManager.write_var_memory`.
+
+    After failure: the block counts as not loaded.
+    """
+    value = constant_value(op)
+    ticket = vm.begin_var_load(logic_addr, device_id)
+    if ticket is not None:
+        with ticket:
+            vm.write_var_memory(logic_addr, value, device_id)
+
+
+def load_file(vm: VarManager, region: FileRegion, logic_addr: LogicAddr, device_id: DeviceId) -> None:
+    """Write bytes of a file to a block on a device, unless they are there.
+
+    Raises
+    ------
+    LoadError
+        The file cannot be read, or ends early.
+    AddressError, AclError, OutOfMemoryError, StateError
+        As `VarManager.write_var_memory`.
+
+    After failure: the block counts as not loaded.
+    """
+    ticket = vm.begin_var_load(logic_addr, device_id)
+    if ticket is None:
+        return
+    with ticket, ExitStack() as stack:
+        file = open_region(region, stack)
+        block = np.empty(min(BLOCK_BYTES, region.size_bytes), np.uint8)
+        for done in range(0, region.size_bytes, BLOCK_BYTES):
+            part = block[: min(BLOCK_BYTES, region.size_bytes - done)]
+            read_region(file, region.path, region.offset + done, part.data)
+            vm.write_var_memory(LogicAddr(logic_addr + done), part, device_id)
+
+
+def load_file_to_host(region: FileRegion, host_addr: int) -> None:
+    """Read bytes of a file into host memory.
+
+    Raises
+    ------
+    LoadError
+        The file cannot be read, or ends early; the memory holds old bytes, new bytes or both.
+    """
+    if region.size_bytes:
+        with ExitStack() as stack:
+            file = open_region(region, stack)
+            target = (ctypes.c_char * region.size_bytes).from_address(host_addr)
+            read_region(file, region.path, region.offset, memoryview(target).cast("B"))
