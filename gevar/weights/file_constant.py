@@ -197,9 +197,10 @@ class WeightDirectory:
             if not self.path.is_dir():
                 raise LoadError(os.fspath(given), 0, 0, 0, "the weight directory is not there", status=FAILED)
         self._allowed = [folder for folder in (self.path, model_dir) if folder is not None]
+        self._found: dict[tuple[str, str], WeightFile] = {}
 
     def find(self, info: FileConstantInfo) -> WeightFile:
-        """Return the file of a weight.
+        """Return the file of a weight; each file is looked at once.
 
         Raises
         ------
@@ -207,6 +208,12 @@ class WeightDirectory:
             The file leads out of the directories that are allowed, is not there, is no regular file, or no weight
             directory is known (status FAILED). Nothing was opened.
         """
+        key = (info.named_by, info.file)
+        if key not in self._found:
+            self._found[key] = self._look_at(info)
+        return self._found[key]
+
+    def _look_at(self, info: FileConstantInfo) -> WeightFile:
         path = self._path(info)
         try:
             real = Path(os.path.realpath(path))

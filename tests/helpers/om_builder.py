@@ -96,8 +96,13 @@ def op(
     inputs: Sequence[bytes] = (),
     output_i: Sequence[int] = (),
     subgraphs: Sequence[str] = (),
+    producers: Sequence[str] = (),
+    input_i: Sequence[int] = (),
+    is_input_const: Sequence[bool] = (),
 ) -> bytes:
-    offsets = b"".join(field(29, offset) for offset in output_i)
+    offsets = b"".join(field(5, producer) for producer in producers)
+    offsets += b"".join(field(28, offset) for offset in input_i) + b"".join(field(29, offset) for offset in output_i)
+    offsets += b"".join(field(32, int(flag)) for flag in is_input_const)
     descs = b"".join(field(33, desc) for desc in inputs) + b"".join(field(34, desc) for desc in outputs)
     owned = b"".join(field(35, graph_name) for graph_name in subgraphs)
     return message((1, name), (2, kind)) + attr_map(10, attrs) + offsets + descs + owned
