@@ -139,6 +139,9 @@ typedef struct {
     uint64_t events;           /* events */
     uint64_t notifies;         /* notifies */
     uint64_t data_buffers;     /* of aclCreateDataBuffer */
+    uint64_t models;           /* loaded models; blocks that they allocated count as blocks */
+    uint64_t model_configs;    /* of aclmdlCreateConfigHandle */
+    uint64_t model_descs;      /* of aclmdlCreateDesc */
 } hostacl_live_t;
 
 HOSTACL_API int hostacl_live(hostacl_live_t *out);

@@ -19,6 +19,7 @@
 #include "hostacl.h"
 #include "ipc_memory.h"
 #include "mem_pool.h"
+#include "models.h"
 #include "notify.h"
 #include "physical.h"
 #include "runtime.h"
@@ -95,6 +96,7 @@ void device_close(struct device *device, bool force) {
     device->closing = true;
     while (device->busy || access_uses_device(device))
         table_wait();
+    models_drop_device(device);
     mem_pools_drop_device(device);
     physicals_drop_device(device);
     ipc_blocks_drop_device(device);

@@ -26,6 +26,8 @@ static struct {
 };
 
 enum error_kind entry_error_kind(int code) {
+    if (code / 1000 % 100 == 45)
+        return ERROR_MODEL;
     if (code >= 100000 && code < 107000)
         return ERROR_VALUE;
     if (code == ACL_ERROR_RT_MEMORY_ALLOCATION)

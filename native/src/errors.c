@@ -2,8 +2,9 @@
  *
  * A refusal sets the last error of the thread unless the entry layer made it, and adds a message to a short list: of
  * the thread, or of the process when aclInit was told so. Message ids follow the layer and the kind of refusal: EH0008
- * and EH0007 of the entry layer, EE1003 and EE1018 of the runtime, EL0003 and EL0019 of the driver. The list keeps the
- * newest messages; older ones fall off. What a task of a stream refuses is kept for the thread that synchronises.
+ * and EH0007 of the entry layer, EE1003 and EE1018 of the runtime, EL0003 and EL0019 of the driver, E10001 of the graph
+ * engine, which sets no last error either. The list keeps the newest messages; older ones fall off. What a task of a
+ * stream refuses is kept for the thread that synchronises.
  *
  * Thread safety: the state is per thread; the list of the process has a mutex of its own, taken last. */
 #include "errors.h"
@@ -63,8 +64,8 @@ static void add_message(struct message_list *list, const char *text) {
 
 static const char *message_id(enum error_kind kind) {
     static const char *const ids[] = {
-        [ERROR_NULL] = "EH0008",  [ERROR_VALUE] = "EH0007",  [ERROR_ARGUMENT] = "EE1003",
-        [ERROR_STATE] = "EE1018", [ERROR_DRIVER] = "EL0003", [ERROR_MEMORY] = "EL0019",
+        [ERROR_NULL] = "EH0008",   [ERROR_VALUE] = "EH0007",  [ERROR_ARGUMENT] = "EE1003", [ERROR_STATE] = "EE1018",
+        [ERROR_DRIVER] = "EL0003", [ERROR_MEMORY] = "EL0019", [ERROR_MODEL] = "E10001",
     };
     return ids[kind];
 }
@@ -87,7 +88,7 @@ int error_raise(enum error_kind kind, int code, const char *format, ...) {
         return code;
     }
     snprintf(text, sizeof(text), "%s: %s: %s (%d %s)", message_id(kind), function, detail, code, error_code_name(code));
-    if (kind != ERROR_NULL && kind != ERROR_VALUE)
+    if (kind != ERROR_NULL && kind != ERROR_VALUE && kind != ERROR_MODEL)
         last_error = code;
     struct message_list *list = open_list();
     add_message(list, text);

@@ -12,6 +12,7 @@ enum error_kind {
     ERROR_STATE,    /* runtime: not in this state, such as no current context */
     ERROR_DRIVER,   /* driver: refused */
     ERROR_MEMORY,   /* driver: out of memory */
+    ERROR_MODEL,    /* graph engine: a model or what is said about one */
 };
 
 /* A refusal that is kept instead of reported: what a task of a stream leaves for whoever synchronises. */

@@ -15,7 +15,9 @@ enum handle_kind {
     HANDLE_NOTIFY,
     HANDLE_DATA_BUFFER,
     HANDLE_ALLOCATOR,
-    HANDLE_POOL
+    HANDLE_POOL,
+    HANDLE_MODEL_CONFIG,
+    HANDLE_MODEL_DESC
 };
 
 /* A new handle for the object; null when the table cannot grow. */

@@ -5,7 +5,7 @@
  * finalise. Neither of them touches devices or memory. Of the configuration file two members matter, err_msg_mode and
  * defaultDevice.default_device; the rest is checked for being JSON.
  *
- * Thread safety: callers hold the table lock. */
+ * Thread safety: callers hold the table lock, unless the header says otherwise. */
 #include "init_state.h"
 
 #include <errno.h>
@@ -14,11 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acl/acl_base.h"
+#include "acl/acl_mdl.h"
 #include "config.h"
 #include "errors.h"
 #include "json.h"
 #include "runtime.h"
+#include "table.h"
 
 #define MAX_FILE (MIB)
 
@@ -120,6 +121,14 @@ int init_state_enter(const char *config_path) {
     }
     free(text);
     return code;
+}
+
+int init_state_need(void) {
+    table_lock();
+    bool started = count > 0;
+    table_unlock();
+    return started ? ACL_SUCCESS
+                   : error_raise(ERROR_MODEL, ACL_ERROR_GE_EXEC_NOT_INIT, "aclInit was not called, or was taken back");
 }
 
 static void end(void) {

@@ -13,6 +13,9 @@ int init_state_leave_all(void);
 /* Lowers the count by one; the real end comes at 0. The count goes to *left (may be null). Returns a code. */
 int init_state_leave(uint64_t *left);
 
+/* 0 between aclInit and its end, else the code of the calls that need it. Takes the table lock. */
+int init_state_need(void);
+
 /* Device that a call which needs a context sets by itself; -1: none. */
 int32_t init_state_default_device(void);
 

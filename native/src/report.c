@@ -22,6 +22,8 @@
 #include "managed.h"
 #include "mapping.h"
 #include "mem_pool.h"
+#include "model_handles.h"
+#include "models.h"
 #include "notify.h"
 #include "physical.h"
 #include "reserve.h"
@@ -99,6 +101,9 @@ int hostacl_live(hostacl_live_t *out) {
     out->registered = host_register_count();
     out->registered_bytes = host_register_bytes();
     out->data_buffers = data_buffers_count();
+    out->models = models_count();
+    out->model_configs = model_configs_count();
+    out->model_descs = model_descs_count();
     out->device_count = runtime_config()->devices;
     for (uint32_t id = 0; id < out->device_count; id++) {
         describe_device(device_at((int32_t)id), &out->devices[id]);
@@ -196,6 +201,21 @@ static void list_data_buffers(struct text *text) {
     }
 }
 
+static void list_models(struct text *text) {
+    size_t position = 0;
+    for (const struct model *model = models_first(); model; model = model->next)
+        add(text, "model %u: device %d\n", model->id, model->device->id);
+    for (void *handle; (handle = handle_next(HANDLE_MODEL_CONFIG, &position));) {
+        add(text, "model configuration %p\n", handle);
+        add_stack(text, handle_stack(handle));
+    }
+    position = 0;
+    for (void *handle; (handle = handle_next(HANDLE_MODEL_DESC, &position));) {
+        add(text, "model description %p\n", handle);
+        add_stack(text, handle_stack(handle));
+    }
+}
+
 static void list_contexts(struct text *text) {
     size_t position = 0;
     for (void *handle; (handle = handle_next(HANDLE_CONTEXT, &position));) {
@@ -249,6 +269,7 @@ static void list_everything(struct text *text) {
     list_foreign(text);
     list_others(text);
     list_data_buffers(text);
+    list_models(text);
     list_contexts(text);
     list_streams(text);
     list_marks(text);

@@ -30,6 +30,7 @@
 #include "init_state.h"
 #include "leaks.h"
 #include "managed.h"
+#include "model_handles.h"
 #include "pagetable.h"
 #include "physical.h"
 #include "poison.h"
@@ -132,6 +133,8 @@ static void end_all(void) {
     host_memory_close_if_idle();
     reservations_drop_all();
     data_buffers_drop_all();
+    model_configs_drop_all();
+    model_descs_drop_all();
     symbols_drop_all();
     pagetable_close();
 }

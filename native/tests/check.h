@@ -93,6 +93,9 @@ __attribute__((unused)) static void check_nothing_alive(void) {
     CHECK_EQ(live.tasks, 0);
     CHECK_EQ(live.events, 0);
     CHECK_EQ(live.notifies, 0);
+    CHECK_EQ(live.models, 0);
+    CHECK_EQ(live.model_configs, 0);
+    CHECK_EQ(live.model_descs, 0);
     for (uint32_t id = 0; id < live.device_count; id++) {
         CHECK_EQ(live.devices[id].pages_4k_used, 0);
         CHECK_EQ(live.devices[id].pages_2m_used, 0);
