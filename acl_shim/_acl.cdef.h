@@ -110,6 +110,12 @@ typedef struct {
     unsigned char reserved[32];
 } aclrtMemPoolProps;
 
+typedef struct {
+    char name[128];
+    size_t dimCount;
+    int64_t dims[128];
+} aclmdlIODims;
+
 /* ---- Start, end, errors ---- */
 
 int acl_aclInit(const acl_table *table, const char *configPath);
@@ -439,6 +445,38 @@ int acl_aclrtMemcpyFromSymbol(const acl_table *table, uintptr_t dst, size_t dstM
 int acl_aclrtMemcpyFromSymbolAsync(const acl_table *table, uintptr_t dst, size_t dstMax, uintptr_t symbol, size_t count,
                                    size_t offset, int kind, uintptr_t stream);
 
+/* ---- Models ---- */
+
+int acl_aclmdlQuerySize(const acl_table *table, const char *fileName, size_t *workSize, size_t *weightSize);
+int acl_aclmdlQuerySizeFromMem(const acl_table *table, uintptr_t model, size_t modelSize, size_t *workSize,
+                               size_t *weightSize);
+uintptr_t acl_aclmdlCreateConfigHandle(const acl_table *table);
+int acl_aclmdlDestroyConfigHandle(const acl_table *table, uintptr_t handle);
+int acl_aclmdlSetConfigOpt(const acl_table *table, uintptr_t handle, int attr, uintptr_t attrValue, size_t valueSize);
+int acl_aclmdlSetExternalWeightAddress(const acl_table *table, uintptr_t handle, const char *weightFileName,
+                                       uintptr_t devPtr, size_t size);
+int acl_aclmdlLoadWithConfig(const acl_table *table, uintptr_t handle, uint32_t *modelId);
+int acl_aclmdlUnload(const acl_table *table, uint32_t modelId);
+uintptr_t acl_aclmdlCreateDesc(const acl_table *table);
+int acl_aclmdlDestroyDesc(const acl_table *table, uintptr_t modelDesc);
+int acl_aclmdlGetDesc(const acl_table *table, uintptr_t modelDesc, uint32_t modelId);
+size_t acl_aclmdlGetNumInputs(const acl_table *table, uintptr_t modelDesc);
+size_t acl_aclmdlGetNumOutputs(const acl_table *table, uintptr_t modelDesc);
+size_t acl_aclmdlGetInputSizeByIndex(const acl_table *table, uintptr_t modelDesc, size_t index);
+size_t acl_aclmdlGetOutputSizeByIndex(const acl_table *table, uintptr_t modelDesc, size_t index);
+const char *acl_aclmdlGetInputNameByIndex(const acl_table *table, uintptr_t modelDesc, size_t index);
+const char *acl_aclmdlGetOutputNameByIndex(const acl_table *table, uintptr_t modelDesc, size_t index);
+int acl_aclmdlGetInputDims(const acl_table *table, uintptr_t modelDesc, size_t index, aclmdlIODims *dims);
+int acl_aclmdlGetOutputDims(const acl_table *table, uintptr_t modelDesc, size_t index, aclmdlIODims *dims);
+int acl_aclmdlGetInputFormat(const acl_table *table, uintptr_t modelDesc, size_t index);
+int acl_aclmdlGetOutputFormat(const acl_table *table, uintptr_t modelDesc, size_t index);
+int acl_aclmdlGetInputDataType(const acl_table *table, uintptr_t modelDesc, size_t index);
+int acl_aclmdlGetOutputDataType(const acl_table *table, uintptr_t modelDesc, size_t index);
+uintptr_t acl_aclmdlCreateDataset(const acl_table *table);
+int acl_aclmdlDestroyDataset(const acl_table *table, uintptr_t dataset);
+int acl_aclmdlAddDatasetBuffer(const acl_table *table, uintptr_t dataset, uintptr_t dataBuffer);
+int acl_aclmdlExecute(const acl_table *table, uint32_t modelId, uintptr_t input, uintptr_t output);
+
 /* ---- Controls of the host runtime (hostacl.h) ---- */
 
 typedef struct {
@@ -480,6 +518,9 @@ typedef struct {
     uint64_t events;
     uint64_t notifies;
     uint64_t data_buffers;
+    uint64_t models;
+    uint64_t model_configs;
+    uint64_t model_descs;
     ...;
 } hostacl_live_t;
 

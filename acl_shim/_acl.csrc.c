@@ -7,7 +7,7 @@
  *
  * To add an ACL function F: 1. its name in ACL_FUNCTIONS below; 2. its wrapper acl_F below; 3. the prototype of acl_F
  * in _acl.cdef.h; 4. a method F in one of the protocols that api.py puts together. A function that Python scripts call
- * under its pyACL name has a row in pyacl/acl/_calls.py besides. */
+ * under its pyACL name has a row in pyacl/acl/_calls.py besides; models (acl.mdl) are no part of that facade. */
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -237,6 +237,33 @@
     F(aclrtMemcpyToSymbolAsync)                                                                                        \
     F(aclrtMemcpyFromSymbol)                                                                                           \
     F(aclrtMemcpyFromSymbolAsync)                                                                                      \
+    F(aclmdlQuerySize)                                                                                                 \
+    F(aclmdlQuerySizeFromMem)                                                                                          \
+    F(aclmdlCreateConfigHandle)                                                                                        \
+    F(aclmdlDestroyConfigHandle)                                                                                       \
+    F(aclmdlSetConfigOpt)                                                                                              \
+    F(aclmdlSetExternalWeightAddress)                                                                                  \
+    F(aclmdlLoadWithConfig)                                                                                            \
+    F(aclmdlUnload)                                                                                                    \
+    F(aclmdlCreateDesc)                                                                                                \
+    F(aclmdlDestroyDesc)                                                                                               \
+    F(aclmdlGetDesc)                                                                                                   \
+    F(aclmdlGetNumInputs)                                                                                              \
+    F(aclmdlGetNumOutputs)                                                                                             \
+    F(aclmdlGetInputSizeByIndex)                                                                                       \
+    F(aclmdlGetOutputSizeByIndex)                                                                                      \
+    F(aclmdlGetInputNameByIndex)                                                                                       \
+    F(aclmdlGetOutputNameByIndex)                                                                                      \
+    F(aclmdlGetInputDims)                                                                                              \
+    F(aclmdlGetOutputDims)                                                                                             \
+    F(aclmdlGetInputFormat)                                                                                            \
+    F(aclmdlGetOutputFormat)                                                                                           \
+    F(aclmdlGetInputDataType)                                                                                          \
+    F(aclmdlGetOutputDataType)                                                                                         \
+    F(aclmdlCreateDataset)                                                                                             \
+    F(aclmdlDestroyDataset)                                                                                            \
+    F(aclmdlAddDatasetBuffer)                                                                                          \
+    F(aclmdlExecute)                                                                                                   \
     F(hostacl_version)                                                                                                 \
     F(hostacl_error)                                                                                                   \
     F(hostacl_configure)                                                                                               \
@@ -1324,6 +1351,120 @@ static int64_t acl_copy_file(const acl_table *table, uintptr_t context, uintptr_
         *done += (size_t)got;
     }
     return ACL_SUCCESS;
+}
+
+/* ---- Models ---- */
+
+static int acl_aclmdlQuerySize(const acl_table *table, const char *fileName, size_t *workSize, size_t *weightSize) {
+    return CALL(aclmdlQuerySize, fileName, workSize, weightSize);
+}
+
+static int acl_aclmdlQuerySizeFromMem(const acl_table *table, uintptr_t model, size_t modelSize, size_t *workSize,
+                                      size_t *weightSize) {
+    return CALL(aclmdlQuerySizeFromMem, (const void *)model, modelSize, workSize, weightSize);
+}
+
+static uintptr_t acl_aclmdlCreateConfigHandle(const acl_table *table) {
+    return (uintptr_t)CALL_OR(NULL, aclmdlCreateConfigHandle);
+}
+
+static int acl_aclmdlDestroyConfigHandle(const acl_table *table, uintptr_t handle) {
+    return CALL(aclmdlDestroyConfigHandle, (aclmdlConfigHandle *)handle);
+}
+
+static int acl_aclmdlSetConfigOpt(const acl_table *table, uintptr_t handle, int attr, uintptr_t attrValue,
+                                  size_t valueSize) {
+    return CALL(aclmdlSetConfigOpt, (aclmdlConfigHandle *)handle, (aclmdlConfigAttr)attr, (const void *)attrValue,
+                valueSize);
+}
+
+static int acl_aclmdlSetExternalWeightAddress(const acl_table *table, uintptr_t handle, const char *weightFileName,
+                                              uintptr_t devPtr, size_t size) {
+    return CALL(aclmdlSetExternalWeightAddress, (aclmdlConfigHandle *)handle, weightFileName, (void *)devPtr, size);
+}
+
+static int acl_aclmdlLoadWithConfig(const acl_table *table, uintptr_t handle, uint32_t *modelId) {
+    return CALL(aclmdlLoadWithConfig, (const aclmdlConfigHandle *)handle, modelId);
+}
+
+static int acl_aclmdlUnload(const acl_table *table, uint32_t modelId) {
+    return CALL(aclmdlUnload, modelId);
+}
+
+static uintptr_t acl_aclmdlCreateDesc(const acl_table *table) {
+    return (uintptr_t)CALL_OR(NULL, aclmdlCreateDesc);
+}
+
+static int acl_aclmdlDestroyDesc(const acl_table *table, uintptr_t modelDesc) {
+    return CALL(aclmdlDestroyDesc, (aclmdlDesc *)modelDesc);
+}
+
+static int acl_aclmdlGetDesc(const acl_table *table, uintptr_t modelDesc, uint32_t modelId) {
+    return CALL(aclmdlGetDesc, (aclmdlDesc *)modelDesc, modelId);
+}
+
+static size_t acl_aclmdlGetNumInputs(const acl_table *table, uintptr_t modelDesc) {
+    return CALL_OR(0, aclmdlGetNumInputs, (aclmdlDesc *)modelDesc);
+}
+
+static size_t acl_aclmdlGetNumOutputs(const acl_table *table, uintptr_t modelDesc) {
+    return CALL_OR(0, aclmdlGetNumOutputs, (aclmdlDesc *)modelDesc);
+}
+
+static size_t acl_aclmdlGetInputSizeByIndex(const acl_table *table, uintptr_t modelDesc, size_t index) {
+    return CALL_OR(0, aclmdlGetInputSizeByIndex, (aclmdlDesc *)modelDesc, index);
+}
+
+static size_t acl_aclmdlGetOutputSizeByIndex(const acl_table *table, uintptr_t modelDesc, size_t index) {
+    return CALL_OR(0, aclmdlGetOutputSizeByIndex, (aclmdlDesc *)modelDesc, index);
+}
+
+static const char *acl_aclmdlGetInputNameByIndex(const acl_table *table, uintptr_t modelDesc, size_t index) {
+    return CALL_OR(NULL, aclmdlGetInputNameByIndex, (const aclmdlDesc *)modelDesc, index);
+}
+
+static const char *acl_aclmdlGetOutputNameByIndex(const acl_table *table, uintptr_t modelDesc, size_t index) {
+    return CALL_OR(NULL, aclmdlGetOutputNameByIndex, (const aclmdlDesc *)modelDesc, index);
+}
+
+static int acl_aclmdlGetInputDims(const acl_table *table, uintptr_t modelDesc, size_t index, aclmdlIODims *dims) {
+    return CALL(aclmdlGetInputDims, (const aclmdlDesc *)modelDesc, index, dims);
+}
+
+static int acl_aclmdlGetOutputDims(const acl_table *table, uintptr_t modelDesc, size_t index, aclmdlIODims *dims) {
+    return CALL(aclmdlGetOutputDims, (const aclmdlDesc *)modelDesc, index, dims);
+}
+
+static int acl_aclmdlGetInputFormat(const acl_table *table, uintptr_t modelDesc, size_t index) {
+    return (int)CALL_OR(ACL_FORMAT_UNDEFINED, aclmdlGetInputFormat, (const aclmdlDesc *)modelDesc, index);
+}
+
+static int acl_aclmdlGetOutputFormat(const acl_table *table, uintptr_t modelDesc, size_t index) {
+    return (int)CALL_OR(ACL_FORMAT_UNDEFINED, aclmdlGetOutputFormat, (const aclmdlDesc *)modelDesc, index);
+}
+
+static int acl_aclmdlGetInputDataType(const acl_table *table, uintptr_t modelDesc, size_t index) {
+    return (int)CALL_OR(ACL_DT_UNDEFINED, aclmdlGetInputDataType, (const aclmdlDesc *)modelDesc, index);
+}
+
+static int acl_aclmdlGetOutputDataType(const acl_table *table, uintptr_t modelDesc, size_t index) {
+    return (int)CALL_OR(ACL_DT_UNDEFINED, aclmdlGetOutputDataType, (const aclmdlDesc *)modelDesc, index);
+}
+
+static uintptr_t acl_aclmdlCreateDataset(const acl_table *table) {
+    return (uintptr_t)CALL_OR(NULL, aclmdlCreateDataset);
+}
+
+static int acl_aclmdlDestroyDataset(const acl_table *table, uintptr_t dataset) {
+    return CALL(aclmdlDestroyDataset, (const aclmdlDataset *)dataset);
+}
+
+static int acl_aclmdlAddDatasetBuffer(const acl_table *table, uintptr_t dataset, uintptr_t dataBuffer) {
+    return CALL(aclmdlAddDatasetBuffer, (aclmdlDataset *)dataset, (aclDataBuffer *)dataBuffer);
+}
+
+static int acl_aclmdlExecute(const acl_table *table, uint32_t modelId, uintptr_t input, uintptr_t output) {
+    return CALL(aclmdlExecute, modelId, (const aclmdlDataset *)input, (aclmdlDataset *)output);
 }
 
 /* ---- Controls of the host runtime ---- */

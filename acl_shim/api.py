@@ -8,6 +8,7 @@ from typing import Protocol
 
 from acl_shim.api_device import DeviceApi, StartApi
 from acl_shim.api_memory import CopyApi, MemoryApi, PoolApi
+from acl_shim.api_model import ModelApi
 from acl_shim.api_stream import AllocatorApi, CallbackApi, EventApi, StreamApi
 from acl_shim.api_system import SystemApi, VariableApi
 from acl_shim.api_types import CharArray, LiveStruct, Null
@@ -83,6 +84,7 @@ class AclApi(
     EventApi,
     SystemApi,
     VariableApi,
+    ModelApi,
     HostControlsApi,
     Protocol,
 ):
@@ -90,5 +92,5 @@ class AclApi(
 
     Each returns the function's own code and raises nothing but `StateError`, where the library lacks the function.
     Thread safety: as the C functions, any thread; each call releases the interpreter lock.
-    Source: CANN runtime, include/external/acl/acl.h, acl_rt.h; native/include/hostacl.h.
+    Source: CANN runtime, include/external/acl/acl.h, acl_rt.h, acl_mdl.h; native/include/hostacl.h.
     """

@@ -20,6 +20,15 @@ NotifyHandle = NewType("NotifyHandle", int)
 MemHandle = NewType("MemHandle", int)
 """An `aclrtDrvMemHandle` as a number."""
 
+ModelDescHandle = NewType("ModelDescHandle", int)
+"""An `aclmdlDesc` as a number."""
+
+ModelConfigHandle = NewType("ModelConfigHandle", int)
+"""An `aclmdlConfigHandle` as a number."""
+
+DatasetHandle = NewType("DatasetHandle", int)
+"""An `aclmdlDataset` as a number."""
+
 MemPoolHandle = NewType("MemPoolHandle", int)
 """An `aclrtMemPool` as a number."""
 
@@ -163,6 +172,14 @@ class MemPoolPropsStruct(Protocol):
     maxSize: int
 
 
+class IODimsStruct(Protocol):
+    """C struct `aclmdlIODims`."""
+
+    name: CharArray
+    dimCount: int
+    dims: IntArray
+
+
 class DeviceLiveStruct(Protocol):
     """C struct `hostacl_device_live_t`."""
 
@@ -212,3 +229,6 @@ class LiveStruct(Protocol):
     events: int
     notifies: int
     data_buffers: int
+    models: int
+    model_configs: int
+    model_descs: int

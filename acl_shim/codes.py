@@ -5,6 +5,8 @@ Source: CANN runtime headers, include/external/acl/acl_base.h and acl_rt.h, vers
 
 from enum import IntEnum, IntFlag
 
+from acl_shim.model_codes import GeErrorCode
+
 
 class AclErrorCode(IntEnum):
     """Name every `aclError` value of the public headers.
@@ -232,10 +234,12 @@ class AclErrorCode(IntEnum):
 
 def code_name(code: int) -> str:
     """Return ACL's name of an error code, or ``unknown code N`` for a number the headers do not list."""
-    try:
-        return AclErrorCode(code).name
-    except ValueError:
-        return f"unknown code {code}"
+    for codes in (AclErrorCode, GeErrorCode):
+        try:
+            return codes(code).name
+        except ValueError:
+            continue
+    return f"unknown code {code}"
 
 
 class MemMallocPolicy(IntEnum):

@@ -61,6 +61,8 @@ class LiveObjects:
         Events and notifies.
     data_buffers
         Descriptions of memory that `aclCreateDataBuffer` made.
+    models, model_configs, model_descs
+        Loaded models; configurations of loads, and descriptions of models.
     devices_set
         Devices that are set.
     devices
@@ -90,6 +92,9 @@ class LiveObjects:
     events: int
     notifies: int
     data_buffers: int
+    models: int
+    model_configs: int
+    model_descs: int
     devices_set: int
     devices: tuple[DeviceLive, ...]
 

@@ -42,14 +42,14 @@ class PointerAttributes:
 
 @dataclass(frozen=True, slots=True)
 class AddressRange:
-    """The block or mapping that holds an address.
+    """A range of device addresses: the block or mapping that holds an address, or memory that is given to a call.
 
     Attributes
     ----------
     base
         First address.
     size_bytes
-        Size in bytes, rounded up to whole pages.
+        Size in bytes; of a block or mapping it is rounded up to whole pages.
     """
 
     base: int

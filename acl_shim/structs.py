@@ -5,6 +5,7 @@ from typing import cast
 
 from acl_shim._acl import ffi
 from acl_shim.api_types import (
+    IODimsStruct,
     IpcEventHandleStruct,
     MallocConfig,
     MemAccessDescArray,
@@ -114,6 +115,11 @@ def new_pool_props(device_id: int, max_bytes: int) -> MemPoolPropsStruct:
     """
     location = {"type": _ON_DEVICE, "id": device_id}
     return cast(MemPoolPropsStruct, ffi.new("aclrtMemPoolProps *", {"location": location, "maxSize": max_bytes}))
+
+
+def new_io_dims() -> IODimsStruct:
+    """Return a zeroed `aclmdlIODims`."""
+    return cast(IODimsStruct, ffi.new("aclmdlIODims *"))
 
 
 def new_uuid() -> UuidStruct:

@@ -71,6 +71,11 @@ def new_text(size_bytes: int) -> CharArray:
     return CharArray(ffi.new("char[]", size_bytes))
 
 
+def new_c_text(content: bytes) -> CharArray:
+    """Return an array that holds a text and its closing zero."""
+    return CharArray(ffi.new("char[]", content))
+
+
 def read_text(text: CharArray) -> str:
     """Return the text in an array, up to its first zero."""
     return cast(bytes, ffi.string(text)).decode("utf-8", "replace")
@@ -152,8 +157,8 @@ class _RefusingApi:
 def _text_call(call: Callable[..., object]) -> Callable[..., str | None]:
     """Wrap a function that returns a C string."""
 
-    def text_or_none() -> str | None:
-        text = call()
+    def text_or_none(*arguments: object) -> str | None:
+        text = call(*arguments)
         return None if text == ffi.NULL else ffi.string(text).decode("utf-8", "replace")
 
     return text_or_none

@@ -1,6 +1,7 @@
 """Codes and enums against the list of the public headers."""
 
 import json
+import re
 from enum import IntEnum, IntFlag
 from types import ModuleType
 
@@ -8,6 +9,7 @@ import pytest
 
 from acl_shim import codes, data_codes, device_codes, memory_codes, stream_codes
 from acl_shim.codes import AclErrorCode, MemMallocPolicy, MemTypeFlag, code_name
+from acl_shim.model_codes import GeErrorCode, ModelConfigAttr, ModelLoadType
 from tests.helpers.shared import REPOSITORY, shared_path
 
 ENUMS = {
@@ -107,6 +109,22 @@ def test_the_codes_in_the_public_header_are_the_same() -> None:
         assert AclErrorCode[name] == int(value), name
 
 
+def test_the_codes_of_the_graph_engine_are_those_of_its_header_and_apart_from_the_others() -> None:
+    header = (REPOSITORY / "native/include/acl/error_codes/ge_error_codes.h").read_text()
+    codes = {name: int(value) for name, value in re.findall(r"#define (ACL_ERROR_GE_\w+) (\d+)", header)}
+    assert codes == {name: int(member) for name, member in GeErrorCode.__members__.items()}
+    assert len(codes) == 16
+    assert not set(codes.values()) & {int(member) for member in AclErrorCode}
+
+
+@pytest.mark.parametrize("enum", [ModelConfigAttr, ModelLoadType])
+def test_the_options_of_a_load_are_those_of_the_header(enum: type[IntEnum]) -> None:
+    header = (REPOSITORY / "native/include/acl/acl_mdl.h").read_text()
+    numbers = dict(re.findall(r"^(?:#define|   ) (ACL_\w+) (?:= )?(\d+),?$", header, re.M))
+    for name, member in enum.__members__.items():
+        assert int(numbers[name]) == member, name
+
+
 def test_zero_is_called_success() -> None:
     assert AclErrorCode(0).name == "ACL_SUCCESS"
     assert AclErrorCode.ACL_ERROR_NONE is AclErrorCode.ACL_RT_SUCCESS is AclErrorCode.ACL_SUCCESS
@@ -114,7 +132,12 @@ def test_zero_is_called_success() -> None:
 
 @pytest.mark.parametrize(
     ("code", "name"),
-    [(0, "ACL_SUCCESS"), (207001, "ACL_ERROR_RT_MEMORY_ALLOCATION"), (507899, "ACL_ERROR_RT_DRV_INTERNAL_ERROR")],
+    [
+        (0, "ACL_SUCCESS"),
+        (207001, "ACL_ERROR_RT_MEMORY_ALLOCATION"),
+        (507899, "ACL_ERROR_RT_DRV_INTERNAL_ERROR"),
+        (145000, "ACL_ERROR_GE_PARAM_INVALID"),
+    ],
 )
 def test_code_name_names_a_code(code: int, name: str) -> None:
     assert code_name(code) == name

@@ -39,8 +39,8 @@ def drop_calls() -> Any:
 
 
 class TestTable:
-    def test_every_function_of_the_c_table_has_a_row(self) -> None:
-        names = {name for name in function_names() if name.startswith("acl")}
+    def test_every_function_of_the_runtime_in_the_c_table_has_a_row(self) -> None:
+        names = {name for name in function_names() if name.startswith("acl") and not name.startswith("aclmdl")}
         assert {row.c_name for row in ROWS} == names
 
     def test_a_name_is_given_once(self) -> None:
