@@ -72,7 +72,9 @@ def dynamic(name: str, models: Sequence[OmModelSpec], *, compress: bool = False)
     _complete_root(message, models, [sub for sub, _ in parts])
     kept = [(PartitionType.MODEL_INOUT_INFO, partitions[0][1]), (PartitionType.TASK_INFO, _root_tasks(message))]
     built = [GeModel(Model.from_proto(message), [(int(kind), blob) for kind, blob in kept])]
-    built += [GeModel(Model.from_proto(sub), sub_partitions) for sub, sub_partitions in parts]
+    for sub, sub_partitions in parts:
+        others = [part for part in sub_partitions if part[0] != PartitionType.MODEL_INOUT_INFO]
+        built.append(GeModel(Model.from_proto(sub), others))
     return GeRootModel(replace(spec_header(root), is_unknow_model=1), built, is_compressed=compress)
 
 

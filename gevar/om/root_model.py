@@ -24,7 +24,7 @@ from gevar.om.partition import PartitionType, partition_type_name
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import Blob, StreamedBytes
 from gevar.om.wire import LENGTH_DELIMITED, read_text, walk_fields
-from gevar.proto import flow_model, ge_ir
+from gevar.proto import flow_model, ge_ir, task
 from gevar.proto.parse import parse_message
 
 
@@ -47,6 +47,26 @@ class GeModel:
     def partition(self, number: PartitionType) -> Blob:
         """Return the bytes of the first partition of a type; none for one that is not there."""
         return next((blob for kind, blob in self.partitions if kind == number), Blob(0, ()))
+
+    def set_weights(self, weights: Blob) -> None:
+        """Replace the weights partition; the sizes of it in the model and its task list follow.
+
+        Constants keep their offsets: the new bytes must have the layout of the old ones.
+        """
+        kinds = [kind for kind, _ in self.partitions]
+        if PartitionType.WEIGHTS_DATA in kinds:
+            self.partitions[kinds.index(PartitionType.WEIGHTS_DATA)] = (PartitionType.WEIGHTS_DATA, weights)
+        else:
+            self.partitions.append((PartitionType.WEIGHTS_DATA, weights))
+        self.model.attrs["weight_size"] = weights.size_bytes
+        if PartitionType.TASK_INFO in kinds:
+            index = kinds.index(PartitionType.TASK_INFO)
+            tasks = parse_message(task.ModelTaskDef, self.partitions[index][1].read())
+            tasks.weight_size = weights.size_bytes
+            data = tasks.SerializeToString(deterministic=True)
+            self.partitions[index] = (PartitionType.TASK_INFO, Blob.of(data))
+            if TASKS_ATTR in self.model.attrs:
+                self.model.attrs[TASKS_ATTR] = data
 
 
 @dataclass(slots=True)
