@@ -31,7 +31,7 @@ class Session:
         "auto", "npu", "host" or the path of a library, see `acl_shim.open_runtime`.
     options
         Options by GE's names. Pages of 1 GiB (``ge.variableUse1gHugePage``) and the static memory policy
-        (``ge.exec.staticMemoryPolicy``) put variables into memory that grows.
+        (``ge.exec.staticMemoryPolicy``) say which pages the memory of variables has.
 
     Attributes
     ----------
@@ -89,23 +89,25 @@ class Session:
         self._closed = False
 
     def init_var_memory(self, device_id: DeviceId) -> None:
-        """Take the device memory of variables from memory that grows, where the options ask for it.
+        """Take the device memory of variables from memory that grows, where the runtime has it.
 
         Parameters
         ----------
         device_id
             Their device.
 
-        Source: GE source, runtime/v1/common/runtime/model_rt_var_manager.cc, ModelRtVarManager::Init. GE does so
-        whatever the options say.
+        Raises
+        ------
+        AclError
+            There is no such device (107001).
+
+        Source: GE source, runtime/v1/common/runtime/model_rt_var_manager.cc, ModelRtVarManager::Init.
         """
         manager = self.var_manager
-        asked = manager.memory_options
-        if asked.is_variable_use_1g_huge_page or asked.static_memory_policy:
-            most = min(manager.get_var_mem_max_size(), INT64_MAX)
-            sessions = SessionMemAllocator.instance(self.runtime)
-            allocator = sessions.get_var_mem_allocator(self.id, device_id, self.options, max_bytes=max(most, 1))
-            manager.init_expandable_memory_allocator(CallerDeviceAllocator(allocator), device_id)
+        most = min(manager.get_var_mem_max_size(), INT64_MAX)
+        sessions = SessionMemAllocator.instance(self.runtime)
+        allocator = sessions.get_var_mem_allocator(self.id, device_id, self.options, max_bytes=max(most, 1))
+        manager.init_expandable_memory_allocator(CallerDeviceAllocator(allocator), device_id)
 
     def sleep(
         self,

@@ -6,7 +6,7 @@ from gevar import Session
 from gevar.memory import SessionMemAllocator
 from gevar.types import DataType, DeviceId, Format, TensorDesc
 
-with Session(options={"ge.exec.staticMemoryPolicy": "2"}) as session:
+with Session() as session:
     vm, device = session.var_manager, DeviceId(0)
     session.rt_var_manager.init(device, 0, 64 << 20)
     session.init_var_memory(device)

@@ -8,7 +8,7 @@ import pytest
 from acl_shim import Runtime
 from acl_shim.host import HostControls
 from gevar import Session, load_model
-from gevar.errors import OutOfMemoryError, StateError
+from gevar.errors import AclError, OutOfMemoryError, StateError
 from gevar.memory import DeviceMemoryManager, SessionMemAllocator
 from gevar.types import DeviceId, LogicAddr, MemType
 from gevar.var import VarManager
@@ -128,33 +128,66 @@ def test_100_rounds_leave_nothing(host: HostControls) -> None:
         assert (live.blocks, live.handles, live.mappings, live.reservations) == (0, 0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("options", "page_bytes"),
-    [
-        ({}, 0),
-        ({OPTION: "0", POLICY: "0"}, 0),
-        ({OPTION: "1"}, GIB),
-        ({OPTION: "2"}, GIB),
-        ({POLICY: "1"}, 2 * MIB),
-        ({POLICY: "2"}, 2 * MIB),
-        ({POLICY: "3"}, 8 * MIB),
-        ({POLICY: "4"}, 8 * MIB),
-    ],
-)
-def test_a_session_uses_it_where_its_options_ask(
-    host: HostControls, tmp_path: Path, options: dict[str, str], page_bytes: int
-) -> None:
-    path = tmp_path / "small.om"
+POLICIES = {"0": 2 * MIB, "1": 2 * MIB, "2": 2 * MIB, "3": 8 * MIB, "4": 8 * MIB}
+
+
+def _check_pages(host: HostControls, tmp_path: Path, options: dict[str, str], page_bytes: int) -> None:
+    """Load a model with options; its variables lie on one page of a size."""
+    path, runtime = tmp_path / "small.om", host_runtime()
     values = small_model(path)
-    runtime = host_runtime()
     with Session(runtime, options=options) as session, load_model(path, session=session) as loaded:
         for name, value in values.items():
             assert np.array_equal(loaded.read(name), value), name
         allocators = SessionMemAllocator.instance(runtime).allocators(session.id)
-        assert [allocator.page_bytes for allocator in allocators] == ([page_bytes] if page_bytes else [])
+        assert [allocator.page_bytes for allocator in allocators] == [page_bytes]
         assert live_now(host).handle_bytes == page_bytes
+        assert {"scale", "start"} <= {tag for _, _, tag in allocators[0].blocks()}
     assert live_now(host).handles == 0
     assert SessionMemAllocator.instance(runtime).allocators(session.id) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "page_bytes"),
+    [
+        ({}, 2 * MIB),
+        ({OPTION: "0", POLICY: "0"}, 2 * MIB),
+        ({OPTION: "1"}, GIB),
+        ({OPTION: "2"}, GIB),
+        ({OPTION: "2", POLICY: "4"}, GIB),
+        *(({POLICY: policy}, page_bytes) for policy, page_bytes in POLICIES.items()),
+    ],
+)
+def test_variables_of_a_session_lie_in_memory_that_grows(
+    host: HostControls, tmp_path: Path, options: dict[str, str], page_bytes: int
+) -> None:
+    _check_pages(host, tmp_path, options, page_bytes)
+
+
+@pytest.mark.parametrize("environment", POLICIES)
+@pytest.mark.parametrize("option", [None, *POLICIES])
+def test_option_and_environment_together_settle_the_page(
+    host: HostControls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str | None, environment: str
+) -> None:
+    monkeypatch.setenv("GE_USE_STATIC_MEMORY", environment)
+    page_bytes = max(POLICIES[environment], POLICIES[option or "0"])
+    _check_pages(host, tmp_path, {} if option is None else {POLICY: option}, page_bytes)
+
+
+def test_a_session_on_a_product_without_ranges_has_plain_memory(
+    host: HostControls, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    host.configure(virtual_memory=False)
+    path = tmp_path / "small.om"
+    values = small_model(path)
+    with Session(host_runtime()) as session, caplog.at_level("WARNING", "gevar.var"):
+        loaded = load_model(path, session=session)
+        assert np.array_equal(loaded.read("scale"), values["scale"])
+        assert caplog.text.count("variables get plain memory from now on") == 1
+        assert any(block.purpose == "scale" for block in session.memory_manager.blocks())
+    with Session(host_runtime(), options={OPTION: "1"}) as session, pytest.raises(AclError) as caught:
+        load_model(path, session=session)
+    assert caught.value.code == 207000
+    assert OPTION in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["yes", "", "3"])
@@ -168,9 +201,9 @@ def test_sessions_leave_each_other_alone(host: HostControls, tmp_path: Path) -> 
     values = small_model(path)
     before = live_now(host)
     for _ in range(3):
-        with Session(runtime, options={POLICY: "2"}) as keep:
+        with Session(runtime) as keep:
             kept = load_model(path, session=keep)
-            with Session(runtime, options={POLICY: "2"}) as other:
+            with Session(runtime) as other:
                 load_model(path, session=other).close()
                 assert live_now(host).reservations == before.reservations + 2
             assert np.array_equal(kept.read("scale"), values["scale"])

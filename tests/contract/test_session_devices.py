@@ -24,7 +24,6 @@ from tests.helpers.var_memory import make_desc, with_init
 D0, D1, D2 = DeviceId(0), DeviceId(1), DeviceId(2)
 HBM = MemType.RT_MEMORY_HBM
 NAMES = ("scale", "start", "empty")
-GROWING = {"ge.exec.staticMemoryPolicy": "2"}
 
 
 @pytest.fixture
@@ -33,9 +32,17 @@ def three(host: HostControls) -> HostControls:
     return host
 
 
-@pytest.fixture(params=[{}, GROWING], ids=["plain", "growing"])
-def session(three: HostControls, request: pytest.FixtureRequest) -> Iterator[Session]:
-    with Session(host_runtime(), options=request.param) as session:
+@pytest.fixture(params=["plain", "growing"])
+def has_ranges(three: HostControls, request: pytest.FixtureRequest) -> bool:
+    """Whether the devices can reserve ranges; without them variables lie in plain memory."""
+    grows: bool = request.param == "growing"
+    three.configure(virtual_memory=grows)
+    return grows
+
+
+@pytest.fixture
+def session(has_ranges: bool) -> Iterator[Session]:
+    with Session(host_runtime()) as session:
         yield session
 
 
@@ -133,7 +140,9 @@ def test_blocks_are_freed_on_their_owners_device(session: Session, three: HostCo
     assert (live.handles, live.mappings, live.reservations, live.blocks) == (0, 0, 0, 0)
 
 
-def test_the_callers_device_stays_current(session: Session, model: tuple[Path, dict[str, np.ndarray]]) -> None:
+def test_the_callers_device_stays_current(
+    session: Session, model: tuple[Path, dict[str, np.ndarray]], has_ranges: bool
+) -> None:
     path, values = model
     session.runtime.device(2).enter()
     loaded = load_model(path, session=session, device_id=D1)
@@ -144,7 +153,7 @@ def test_the_callers_device_stays_current(session: Session, model: tuple[Path, d
         "write variable": lambda: loaded.write("start", values["start"]),
         "write const": lambda: loaded.write("bias", values["bias"]),
         "verify": lambda: loaded.verify(path),
-        "sleep": lambda: session.options == GROWING and session.sleep(),
+        "sleep": lambda: has_ranges and session.sleep(),
         "wake": session.wake,
         "another device": lambda: load_model(path, session=session, device_id=D0).close(),
         "free": session.var_manager.free_var_memory,
@@ -205,13 +214,12 @@ def test_one_device_without_room_leaves_the_others(host: HostControls) -> None:
             assert (value == 5).all()
 
 
-@pytest.mark.parametrize("options", [{}, GROWING], ids=["plain", "growing"])
 @pytest.mark.parametrize("function", ["aclrtMallocWithCfg", "aclrtReserveMemAddress", "aclrtMapMem", "aclrtMemcpy"])
 def test_each_call_of_a_load_on_a_second_device_fails_once(
-    three: HostControls, model: tuple[Path, dict[str, np.ndarray]], options: dict[str, str], function: str
+    three: HostControls, model: tuple[Path, dict[str, np.ndarray]], has_ranges: bool, function: str
 ) -> None:
     path, values = model
-    with Session(host_runtime(), options=options) as session, load_model(path, session=session) as first:
+    with Session(host_runtime()) as session, load_model(path, session=session) as first:
         first.write("start", np.ones((3, 5), np.float32))
 
         def operation() -> None:
@@ -236,15 +244,15 @@ def test_each_call_of_a_load_on_a_second_device_fails_once(
                 three.clear_failures()
             session.var_manager.check()
         operation()
-        if function == "aclrtMemcpy" or (function == "aclrtMallocWithCfg" and not options):
+        if function == "aclrtMemcpy" or (function == "aclrtMallocWithCfg" and not has_ranges):
             assert failed
 
 
 def test_sessions_close_their_own(three: HostControls, model: tuple[Path, dict[str, np.ndarray]]) -> None:
     path, values = model
-    with Session(host_runtime(), options=GROWING) as one:
+    with Session(host_runtime()) as one:
         kept = load_model(path, session=one, device_id=D1)
-        with Session(host_runtime(), options=GROWING) as two:
+        with Session(host_runtime()) as two:
             load_model(path, session=two, device_id=D1)
         assert np.array_equal(kept.read("start"), values["start"])
         assert np.array_equal(kept.read("kernel"), values["kernel"])
@@ -268,7 +276,7 @@ def test_memory_of_the_callers_serves_the_first_model(
 
 def test_variables_that_sleep_stop_a_load(three: HostControls, model: tuple[Path, dict[str, np.ndarray]]) -> None:
     path, values = model
-    with Session(host_runtime(), options=GROWING) as session:
+    with Session(host_runtime()) as session:
         with load_model(path, session=session):
             session.sleep()
             with pytest.raises(StateError, match="sleep on device 0: call wake first"):
@@ -292,11 +300,10 @@ def test_a_host_variable_of_a_model(session: Session, tmp_path: Path) -> None:
         assert session.var_manager.get_var_malloc_mem_size() == 0
 
 
-@pytest.mark.parametrize("options", [{}, GROWING], ids=["plain", "growing"])
-def test_sessions_that_come_and_go_leave_nothing(three: HostControls, options: dict[str, str]) -> None:
+def test_sessions_that_come_and_go_leave_nothing(three: HostControls, has_ranges: bool) -> None:
     before = _after_first_use(three)
     for _ in range(30):
-        with Session(host_runtime(), options=options) as session:
+        with Session(host_runtime()) as session:
             _filled(session, D0, D1, D2)
     assert live_now(three) == before
 
@@ -304,7 +311,7 @@ def test_sessions_that_come_and_go_leave_nothing(three: HostControls, options: d
 def test_many_sessions_at_once_give_their_ranges_back(three: HostControls) -> None:
     before = _after_first_use(three)
     with ExitStack() as stack:
-        sessions = [stack.enter_context(Session(host_runtime(), options=GROWING)) for _ in range(64)]
+        sessions = [stack.enter_context(Session(host_runtime())) for _ in range(64)]
         for session in sessions:
             _filled(session, D1)
         live = live_now(three)

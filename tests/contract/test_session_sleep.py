@@ -44,7 +44,7 @@ class Filled:
 
     def __init__(self, *devices: DeviceId) -> None:
         self.devices = devices
-        self.session = Session(host_runtime(), options={"ge.exec.staticMemoryPolicy": "2"})
+        self.session = Session(host_runtime())
         self.vm: VarManager = self.session.var_manager
         self.vm.init(0, self.session.id)
         self.vm.set_memory_malloc_size(8 << 30)

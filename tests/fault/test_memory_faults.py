@@ -420,7 +420,7 @@ def test_a_cache_that_cannot_give_back_keeps_what_it_has(host: HostControls) -> 
         assert manager.counts.live_blocks == 0
 
 
-@pytest.mark.parametrize("options", [{"ge.exec.staticMemoryPolicy": "2"}, {"ge.variableUse1gHugePage": "1"}])
+@pytest.mark.parametrize("options", [{}, {"ge.variableUse1gHugePage": "1"}])
 @pytest.mark.parametrize("function", CALLS[1:-2])
 def test_a_session_whose_variables_grow(
     host: HostControls, device: Device, tmp_path: Path, function: str, options: dict[str, str]

@@ -37,13 +37,13 @@ class SessionMachine(RuleBasedStateMachine):
         self.dev_addrs: dict[Place, int] = {}
         self.asleep: set[DeviceId] = set()
 
-    @initialize(policy=st.sampled_from([{}, {"ge.exec.staticMemoryPolicy": "2"}]), one_grows=st.booleans())
-    def begin(self, policy: dict[str, str], one_grows: bool) -> None:
+    @initialize(growing=st.sampled_from([(), DEVICES[1:], DEVICES]))
+    def begin(self, growing: tuple[DeviceId, ...]) -> None:
         self.host.configure(devices=2)
-        self.session = Session(host_runtime(), options=policy)
+        self.session = Session(host_runtime())
         self.vm = self.session.var_manager
         self.session.rt_var_manager.init(DEVICES[0], 128 << 30, 8 << 30)
-        self.growing = set(DEVICES if policy and not one_grows else DEVICES[1:] if policy else ())
+        self.growing = set(growing)
         for device in self.growing:
             self.session.init_var_memory(device)
 

@@ -507,7 +507,7 @@ def test_each_call_fails_once_and_the_next_try_goes_on(
 def test_variables_that_sleep_are_not_visited(host: HostControls) -> None:
     from gevar import Session
 
-    with Session(host_runtime(), options={"ge.exec.staticMemoryPolicy": "2"}) as session:
+    with Session(host_runtime()) as session:
         vm = session.var_manager
         session.rt_var_manager.init(ZERO, 128 << 30, 8 << 30)
         session.init_var_memory(ZERO)
