@@ -119,7 +119,8 @@ class Session:
     ) -> int:
         """Give the pages under variables in memory that grows back to the device; every address stays.
 
-        As `VarManager.sleep`, which says more. Weights of models are not variables, and stay.
+        As `VarManager.sleep`, which says more. Weights that belong to a model (Consts, and FileConstants that are no
+        variables of the session) lie in plain memory and stay; closing the model gives them back.
 
         Raises
         ------
