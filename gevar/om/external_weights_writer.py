@@ -79,6 +79,8 @@ class ExternalWeightsWriter:
         self._files: dict[str, str] = {}
         self._offsets: dict[str, int] = {}
         self._changed = False
+        self._sound_bytes = 0  # of the file in mode 2: what the list says of bytes beyond does not count
+        self._appended: set[str] = set()
 
     def __enter__(self) -> Self:
         try:
@@ -87,6 +89,7 @@ class ExternalWeightsWriter:
                 self._undo.callback(self._folder.rmdir)
             self._take_lock()
             self._read_meta()
+            self._sound_bytes = _size(self._combined)
         except BaseException:
             self.__exit__()
             raise
@@ -148,10 +151,11 @@ class ExternalWeightsWriter:
         return ExternalWeight(path.name, 0, data.nbytes)
 
     def _append(self, digest: str, data: Content) -> ExternalWeight:
-        path, size_bytes = self._combined, _size(self._combined)
+        path = self._combined
         offset = self._offsets.get(digest, -1)
         is_here = Path(self._files.get(digest, "")).name == path.name
-        if not is_here or not 0 <= offset <= size_bytes - data.nbytes:
+        if digest not in self._appended and not (is_here and 0 <= offset <= self._sound_bytes - data.nbytes):
+            size_bytes = _size(path)
             offset = align_up(size_bytes, SESSION_MEM_ALIGN_BYTES)
             if path.exists():
                 self._undo.callback(os.truncate, path, size_bytes)
@@ -165,6 +169,7 @@ class ExternalWeightsWriter:
                 os.fsync(file.fileno())
             self._files[digest] = str(path)
             self._offsets[digest] = offset
+            self._appended.add(digest)
             self._changed = True
         return ExternalWeight(path.name, offset, data.nbytes)
 
