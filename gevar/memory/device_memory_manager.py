@@ -6,34 +6,20 @@ Source: GE source, runtime/v1/graph/manager, MemoryAllocator; base/common/aclrt_
 import threading
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 from acl_shim import Device
 from acl_shim.buffer import DeviceBuffer
-from acl_shim.codes import MemMallocPolicy, MemTypeFlag
 from acl_shim.errors import size_text
 from acl_shim.host_memory import HostBuffer
 from acl_shim.runtime import Runtime
 from gevar.errors import AclError, OutOfMemoryError, StateError
+from gevar.memory.device_blocks import GE_MODULE_ID, POLICIES, malloc_block
 from gevar.memory.memory_allocator import MemoryAllocator
 from gevar.memory.memory_pools import MemoryPools
 from gevar.memory.memory_resource import checked_size
 from gevar.memory.memory_shortage import MemoryShortageError, plain_shortage
 from gevar.types import DevAddr, DeviceId, MemType
-
-GE_MODULE_ID: Final = 45
-"""Number under which the runtime books GE's blocks (CANN log, dlog_pub.h, GE)."""
-
-_POLICIES: Final[dict[MemType, int]] = {
-    MemType.RT_MEMORY_DEFAULT: MemTypeFlag.ACL_MEM_TYPE_HIGH_BAND_WIDTH,
-    MemType.RT_MEMORY_HBM: MemTypeFlag.ACL_MEM_TYPE_HIGH_BAND_WIDTH,
-    MemType.RT_MEMORY_RDMA_HBM: MemTypeFlag.ACL_MEM_TYPE_HIGH_BAND_WIDTH,
-    MemType.RT_MEMORY_SPM: MemTypeFlag.ACL_MEM_TYPE_HIGH_BAND_WIDTH,
-    MemType.RT_MEMORY_DDR: MemTypeFlag.ACL_MEM_TYPE_LOW_BAND_WIDTH,
-    MemType.RT_MEMORY_DDR_NC: MemTypeFlag.ACL_MEM_TYPE_LOW_BAND_WIDTH,
-    MemType.RT_MEMORY_P2P_HBM: MemMallocPolicy.ACL_MEM_MALLOC_HUGE_FIRST_P2P,
-    MemType.RT_MEMORY_P2P_DDR: MemMallocPolicy.ACL_MEM_MALLOC_HUGE_FIRST_P2P,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +107,11 @@ class DeviceMemoryManager:
         StateError
             The manager is closed.
         """
-        policy = _POLICIES.get(mem_type)
-        if policy is None:
+        if mem_type not in POLICIES:
             raise ValueError(f"memory type {mem_type!r} is not device memory; use one of RT_MEMORY_HBM, _DDR, _P2P_HBM")
         size = checked_size(size_bytes)
         self._check_open()
-        buffer = self._malloc(policy, size, device_id)
+        buffer = self._malloc(mem_type, size, device_id)
         block = MemoryBlock(device_id, DevAddr(buffer.addr), buffer.size_bytes, mem_type, purpose)
         with self._lock:
             if not self._closed:
@@ -137,16 +122,16 @@ class DeviceMemoryManager:
         buffer.close()
         raise self._closed_error()
 
-    def _malloc(self, policy: int, size: int, device_id: DeviceId) -> DeviceBuffer:
+    def _malloc(self, mem_type: MemType, size: int, device_id: DeviceId) -> DeviceBuffer:
         """Allocate from the runtime; where memory is short, try again once what is cached went back."""
         device = self._runtime.device(device_id)
         try:
-            return device.malloc(size, policy, module_id=self._module_id)
+            return malloc_block(device, mem_type, size, self._module_id)
         except OutOfMemoryError as error:
             if self._pools is None or not self._pools.free_cached_blocks(device_id):
                 raise self._short(error, size, device) from error
         try:
-            return device.malloc(size, policy, module_id=self._module_id)
+            return malloc_block(device, mem_type, size, self._module_id)
         except OutOfMemoryError as error:
             raise self._short(error, size, device) from error
 

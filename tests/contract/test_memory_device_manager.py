@@ -80,13 +80,45 @@ def test_only_the_right_block_is_freed(
     assert manager.counts.live_blocks == 1
 
 
-@pytest.mark.parametrize(
-    "mem_type",
-    [MemType.RT_MEMORY_HOST, MemType.RT_MEMORY_HOST_SVM, MemType.RT_MEMORY_TS, MemType.RT_MEMORY_RESERVED],
-)
+@pytest.mark.parametrize("mem_type", [MemType.RT_MEMORY_HOST, MemType.RT_MEMORY_HOST_SVM, MemType.RT_MEMORY_RESERVED])
 def test_memory_that_is_not_on_a_device_is_refused(manager: DeviceMemoryManager, mem_type: MemType) -> None:
     with pytest.raises(ValueError, match="is not device memory"):
         manager.malloc_memory(mem_type, "x", 100, D0)
+
+
+HIGH, LOW, P2P = 0x1000, 0x0100, 3
+
+
+@pytest.mark.parametrize(
+    ("mem_type", "call", "policy"),
+    [
+        (MemType.RT_MEMORY_DEFAULT, "aclrtMallocWithCfg", HIGH),
+        (MemType.RT_MEMORY_HBM, "aclrtMallocWithCfg", HIGH),
+        (MemType.RT_MEMORY_RDMA_HBM, "aclrtMallocWithCfg", HIGH),
+        (MemType.RT_MEMORY_SPM, "aclrtMallocWithCfg", HIGH),
+        (MemType.RT_MEMORY_DDR, "aclrtMallocWithCfg", LOW),
+        (MemType.RT_MEMORY_DDR_NC, "aclrtMallocWithCfg", LOW),
+        (MemType.RT_MEMORY_P2P_HBM, "aclrtMallocWithCfg", P2P),
+        (MemType.RT_MEMORY_P2P_DDR, "aclrtMallocWithCfg", P2P),
+        (MemType.RT_MEMORY_TS, "aclrtMallocForTaskScheduler", 0),
+    ],
+)
+def test_each_kind_of_memory_has_its_call(host: HostControls, mem_type: MemType, call: str, policy: int) -> None:
+    calls = host.calls(call)
+    with DeviceMemoryManager(host_runtime()) as manager:
+        addr = manager.malloc_memory(mem_type, "x", 5000, D0)
+        assert host.calls(call) == calls + 1
+        manager.memcpy_in(addr, 5000, bytes(5000), D0)
+        manager.free_memory(mem_type, addr, D0)
+        host.fail_nth(call, 1, 507899)
+        with pytest.raises(AclError) as caught:
+            manager.malloc_memory(mem_type, "x", 5000, D0)
+        assert (caught.value.code, caught.value.call) == (507899, call)
+        assert caught.value.arguments["policy"] == policy
+        host.fail_nth(call, 1, 207001)
+        with pytest.raises(OutOfMemoryError):
+            manager.malloc_memory(mem_type, "x", 5000, D0)
+        assert manager.counts.live_blocks == 0
 
 
 @pytest.mark.parametrize("size", [0, -1])
