@@ -9,6 +9,8 @@ from acl_shim.errors import size_text
 from gevar.cli.output import print_json, print_table, printable, shape_text, shared_options, show_log
 from gevar.om import open_om
 from gevar.om.facts import Json, om_facts
+from gevar.om.om2_package import is_om2, open_om2
+from gevar.session.om2_facts import om2_facts
 
 Facts = Mapping[str, Json]
 
@@ -23,13 +25,39 @@ def inspect(file: str, bundle: bool, as_json: bool, debug: bool) -> None:
     No device is used and no byte of the weights is read.
     """
     show_log(debug)
-    with open_om(file, kind="bundle" if bundle else "model") as om:
-        facts = om_facts(om)
+    is_package = is_om2(file)
+    if is_package:
+        with open_om2(file) as package:
+            facts = om2_facts(package)
+    else:
+        with open_om(file, kind="bundle" if bundle else "model") as om:
+            facts = om_facts(om)
     if as_json:
         print_json({"file": file, **facts})
         return
     print(f"file      {printable(file)}, {size_text(cast(int, facts['size']))}")
-    _print_om(facts)
+    if is_package:
+        _print_om2(facts)
+    else:
+        _print_om(facts)
+
+
+def _print_om2(facts: Facts) -> None:
+    entries = list(_list(facts["entries"]))
+    print(f"dialect   OM2 package, {facts['model_num']} models, {len(entries)} entries")
+    for what, reason in _facts(facts["not_supported"]).items():
+        print(f"not used  {printable(f'{what}: {reason}')}")
+    for index, model in enumerate(_list(facts["models"])):
+        print(f"\nMODEL {index}")
+        rows = [
+            (str(one["name"]), str(one["type"]), str(one["file_name"]), str(one["offset"]), str(one["size"]))
+            for one in _list(model["consts"])
+        ]
+        columns = [("constant", "left"), ("type", "left"), ("file", "left"), ("offset", "right"), ("bytes", "right")]
+        print_table(columns, rows)
+    names = ("name", "type", "dtype", "format", "size", "logic_addr")
+    columns = [(name.replace("_addr", "al address"), "left") for name in names]
+    print_table(columns, [tuple(str(one[name]) for name in names) for one in _list(facts["variables"])])
 
 
 def _print_om(facts: Facts) -> None:

@@ -34,6 +34,9 @@ class _OnProgress(Protocol):
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
 @click.option("--device", "device_id", default=0, show_default=True, metavar="N", help="Device to load to.")
 @click.option("--verify", is_flag=True, help="Read file and device again and compare every tensor.")
+@click.option("--bundle", is_flag=True, help="Read each file as a bundle of models.")
+@click.option("--one-session", is_flag=True, help="Load all files into one session, where equal variables are shared.")
+@click.option("--weight-dir", type=click.Path(), metavar="DIR", help="Directory of external weights.")
 @backend_option
 @shared_options
 @click.pass_context
@@ -42,13 +45,17 @@ def load(
     files: tuple[str, ...],
     device_id: int,
     verify: bool,
+    bundle: bool,
+    one_session: bool,
+    weight_dir: str | None,
     backend: str | None,
     as_json: bool,
     debug: bool,
 ) -> None:
     """Load the OM models FILE… into device memory and show where each tensor lies.
 
-    Each file has variables of its own, as models loaded by ACL have. The memory is given back at the end.
+    Each file has variables of its own, as models loaded by ACL have, unless one session is asked for. The memory is
+    given back at the end.
     """
     show_log(debug)
     runtime = open_runtime(backend)
@@ -57,10 +64,18 @@ def load(
         print(f"device   {device_id}, {runtime.soc_name()}")
     loaded: list[tuple[LoadedModel, VerifyReport | None]] = []
     with ExitStack() as stack:
+        shared = stack.enter_context(Session(runtime)) if one_session else None
         for file in files:
-            session = stack.enter_context(Session(runtime))
+            session = shared or stack.enter_context(Session(runtime))
             with _progress(file) as on_progress:
-                model = load_model(file, session=session, device_id=device_id, on_progress=on_progress)
+                model = load_model(
+                    file,
+                    session=session,
+                    kind="bundle" if bundle else "model",
+                    device_id=device_id,
+                    weight_dir=weight_dir,
+                    on_progress=on_progress,
+                )
             stack.enter_context(model)
             loaded.append((model, model.verify(file) if verify else None))
             if not as_json:
@@ -93,10 +108,12 @@ def _print_model(model: LoadedModel, report: VerifyReport | None) -> None:
     print(f"\nmodel    {printable(model.path)}")
     columns = [("name", "left"), ("kind", "left"), ("data type", "left"), ("format", "left"), ("shape", "left")]
     columns += [("logical address", "right"), ("device address", "right"), ("bytes", "right"), ("note", "left")]
-    if not any(row.note for row in model.rows):
+    if not any(row.note or row.sharing for row in model.rows):
         columns.pop()
     print_table(columns, [_cells(row)[: len(columns)] for row in model.rows])
-    print(f"tensors  {len(model.rows)}, {size_text(sum(row.size_bytes for row in model.rows))}")
+    statistics = model.statistics
+    shared = f", {size_text(statistics.shared_bytes)} of it shared" if statistics.shared_tensors else ""
+    print(f"tensors  {len(model.rows)}, {size_text(statistics.size_bytes)}{shared}")
     workers = "1 reader" if upload.workers == 1 else f"{upload.workers} readers"
     speed = f"{upload.gb_per_s:.2f} GB/s" if upload.size_bytes else "nothing to move"
     print(f"moved    {size_text(upload.size_bytes)} in {upload.elapsed_s * 1e3:.1f} ms, {speed}, {workers}")
@@ -122,7 +139,7 @@ def _cells(row: LoadedTensor) -> list[str]:
         "-" if row.logic_addr is None else f"{row.logic_addr:#x}",
         "-" if row.dev_addr is None else f"{row.dev_addr:#x}",
         str(row.size_bytes),
-        row.note,
+        row.note or row.sharing,
     ]
 
 
@@ -154,10 +171,13 @@ def _model_facts(model: LoadedModel, report: VerifyReport | None) -> dict[str, o
                 "dev_addr": row.dev_addr,
                 "size_bytes": row.size_bytes,
                 "note": row.note,
+                "sharing": row.sharing,
             }
             for row in model.rows
         ],
-        "size_bytes": sum(row.size_bytes for row in model.rows),
+        "size_bytes": model.statistics.size_bytes,
+        "shared_bytes": model.statistics.shared_bytes,
+        "device_bytes": model.statistics.device_bytes,
         "upload": {**upload._asdict(), "gb_per_s": upload.gb_per_s},
     }
     if report is not None:

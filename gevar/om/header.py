@@ -210,7 +210,8 @@ def read_header(source: ByteSource, *, bundle: bool = False) -> ModelFileHeader:
         raise source.error(0, "magic", "empty file", status=_SIZE)
     start = source.read(0, min(HEADER_BYTES, source.size_bytes), "header")
     if start.startswith(OM2_MAGIC):
-        raise source.error(0, "magic", "an OM2 package (ZIP archive), detected but not supported yet; give an OM file")
+        reason = "an OM2 package (ZIP archive); open it with open_om2, its models cannot be loaded"
+        raise source.error(0, "magic", reason)
     if len(start) < HEADER_BYTES:
         reason = f"not a model: {len(start)} B, shorter than the {HEADER_BYTES}-byte header"
         raise source.error(0, "header", reason, status=_SIZE)

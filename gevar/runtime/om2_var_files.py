@@ -9,9 +9,10 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from gevar.errors import GevarError, ModelFileError
+from gevar.om.json_fields import JsonObject, checked, get_field, optional_field, parsed
 from gevar.runtime.om2_var_resource import CopyInfo, RTVarEntry, RTVarResource
 from gevar.types import DataType, MemType, TensorDesc
 from gevar.types.format import format_from_serial, format_to_serial
@@ -19,8 +20,6 @@ from gevar.var.graph_tables import TransNodeInfo
 
 VAR_RESOURCE_FILE: Final = "data/variables/var_resource.json"
 
-T = TypeVar("T")
-_Object = dict[str, object]
 _log = logging.getLogger("gevar.runtime")
 
 
@@ -50,7 +49,7 @@ def write_var_resource(resource: RTVarResource) -> tuple[bytes, bytes]:
 
     Memory of the caller's is not written down.
     """
-    entries: _Object = {}
+    entries: JsonObject = {}
     weights = bytearray()
     for entry in resource:
         data = entry.init_data or b""
@@ -94,12 +93,12 @@ def read_var_resource(text: bytes, weights: bytes, file: str = VAR_RESOURCE_FILE
     ModelFileError
         The text is not as it should be; names the field.
     """
-    entries = _get(file, _parsed(file, text), "entries", dict, "")
+    entries = get_field(file, parsed(file, text), "entries", dict, "")
     resource = RTVarResource()
     for key, value in entries.items():
         where = f"entries.{key}"
         try:
-            resource.add(_entry(file, _checked(file, value, dict, where), where, weights))
+            resource.add(_entry(file, checked(file, value, dict, where), where, weights))
         except ModelFileError:
             raise
         except (GevarError, ValueError) as error:
@@ -130,54 +129,56 @@ def read_variables_config(text: bytes, file: str) -> tuple[int, list[VarMeta]]:
     ModelFileError
         The text is not as it should be, or the numbers are not 0, 1, 2… each once.
     """
-    whole = _parsed(file, text)
+    whole = parsed(file, text)
     found: dict[int, VarMeta] = {}
-    metas = _get(file, whole, "var_metas", list, "")
+    metas = get_field(file, whole, "var_metas", list, "")
     for number, value in enumerate(metas):
         where = f"var_metas.{number}"
-        meta = _checked(file, value, dict, where)
-        index = _get(file, meta, "index", int, where)
+        meta = checked(file, value, dict, where)
+        index = get_field(file, meta, "index", int, where)
         if index in found or not 0 <= index < len(metas):
             reason = f"{index} of {len(metas)} variables: each number from 0 must be there once"
             raise ModelFileError(file, None, f"{where}.index", reason)
-        name, op_type, op_name = (_get(file, meta, field, str, where) for field in ("var_name", "op_type", "op_name"))
+        name, op_type, op_name = (
+            get_field(file, meta, field, str, where) for field in ("var_name", "op_type", "op_name")
+        )
         found[index] = VarMeta(index, name, op_type, op_name, _desc(file, meta, "tensor_desc", where))
-    return _get(file, whole, "graph_id", int, ""), [found[index] for index in range(len(metas))]
+    return get_field(file, whole, "graph_id", int, ""), [found[index] for index in range(len(metas))]
 
 
-def _entry(file: str, value: _Object, where: str, weights: bytes) -> RTVarEntry:
-    name, key, op_type = (_get(file, value, field, str, where) for field in ("var_name", "var_key", "op_type"))
-    copy = _optional(file, value, "copy_info", dict, where)
+def _entry(file: str, value: JsonObject, where: str, weights: bytes) -> RTVarEntry:
+    name, key, op_type = (get_field(file, value, field, str, where) for field in ("var_name", "var_key", "op_type"))
+    copy = optional_field(file, value, "copy_info", dict, where)
     road = []
-    for number, step in enumerate(_optional(file, value, "trans_road", list, where) or []):
+    for number, step in enumerate(optional_field(file, value, "trans_road", list, where) or []):
         at = f"{where}.trans_road.{number}"
-        checked = _checked(file, step, dict, at)
-        kind = _get(file, checked, "node_type", str, at)
-        road.append(TransNodeInfo(kind, _desc(file, checked, "input", at), _desc(file, checked, "output", at)))
+        stored = checked(file, step, dict, at)
+        kind = get_field(file, stored, "node_type", str, at)
+        road.append(TransNodeInfo(kind, _desc(file, stored, "input", at), _desc(file, stored, "output", at)))
     return RTVarEntry(
         name,
         key,
         op_type,
-        _get(file, value, "logic_addr", int, where),
-        _get(file, value, "size", int, where),
-        MemType(_get(file, value, "memory_type", int, where)),
+        get_field(file, value, "logic_addr", int, where),
+        get_field(file, value, "size", int, where),
+        MemType(get_field(file, value, "memory_type", int, where)),
         _desc(file, value, "tensor_desc", where),
         tuple(road),
-        _optional(file, value, "changed_graph_id", int, where),
-        _optional(file, value, "allocated_graph_id", int, where),
+        optional_field(file, value, "changed_graph_id", int, where),
+        optional_field(file, value, "allocated_graph_id", int, where),
         None
         if not copy
         else CopyInfo(
-            _get(file, copy, "src_var_name", str, f"{where}.copy_info"),
+            get_field(file, copy, "src_var_name", str, f"{where}.copy_info"),
             _desc(file, copy, "src_tensor_desc", f"{where}.copy_info"),
         ),
         init_data=_init_data(file, value, where, weights),
     )
 
 
-def _init_data(file: str, value: _Object, where: str, weights: bytes) -> bytes | None:
-    offset = _optional(file, value, "init_data_offset", int, where) or 0
-    size = _optional(file, value, "init_data_size", int, where) or 0
+def _init_data(file: str, value: JsonObject, where: str, weights: bytes) -> bytes | None:
+    offset = optional_field(file, value, "init_data_offset", int, where) or 0
+    size = optional_field(file, value, "init_data_size", int, where) or 0
     if not size:
         return None
     if offset < 0 or size < 0 or offset + size > len(weights):
@@ -187,7 +188,7 @@ def _init_data(file: str, value: _Object, where: str, weights: bytes) -> bytes |
     return weights[offset : offset + size]
 
 
-def _desc_object(desc: TensorDesc) -> _Object:
+def _desc_object(desc: TensorDesc) -> JsonObject:
     return {
         "name": "",
         "shape": list(desc.shape),
@@ -200,39 +201,17 @@ def _desc_object(desc: TensorDesc) -> _Object:
 
 
 def _desc(file: str, owner: Mapping[str, object], field: str, where: str) -> TensorDesc:
-    value, at = _get(file, owner, field, dict, where), f"{where}.{field}"
-    shape = [_checked(file, dim, int, f"{at}.shape") for dim in _get(file, value, "shape", list, at)]
-    number = _optional(file, value, "format_value", int, at)
+    value, at = get_field(file, owner, field, dict, where), f"{where}.{field}"
+    shape = [checked(file, dim, int, f"{at}.shape") for dim in get_field(file, value, "shape", list, at)]
+    number = optional_field(file, value, "format_value", int, at)
     try:
-        text = _get(file, value, "data_type", str, at)
+        text = get_field(file, value, "data_type", str, at)
         dtype = DataType.from_serial(text)
         if dtype is DataType.DT_UNDEFINED:
             raise ModelFileError(file, None, f"{at}.data_type", f"{text!r:.60} is no data type")
-        fmt = format_from_serial(_get(file, value, "format", str, at)) if number is None else number
-        return TensorDesc(dtype, fmt, tuple(shape), size=_get(file, value, "size", int, at))
+        fmt = format_from_serial(get_field(file, value, "format", str, at)) if number is None else number
+        return TensorDesc(dtype, fmt, tuple(shape), size=get_field(file, value, "size", int, at))
     except ModelFileError:
         raise
     except ValueError as error:
         raise ModelFileError(file, None, at, str(error)) from error
-
-
-def _parsed(file: str, text: bytes) -> _Object:
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(file, None, "text", f"it is no JSON: {error}") from error
-    return _checked(file, value, dict, "text")
-
-
-def _checked(file: str, value: object, kind: type[T], where: str) -> T:
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise ModelFileError(file, None, where, f"it is {value!r:.60}: it must be of type {kind.__name__}")
-    return value
-
-
-def _get(file: str, owner: Mapping[str, object], field: str, kind: type[T], where: str) -> T:
-    return _checked(file, owner.get(field), kind, f"{where}.{field}" if where else field)
-
-
-def _optional(file: str, owner: Mapping[str, object], field: str, kind: type[T], where: str) -> T | None:
-    return None if owner.get(field) is None else _get(file, owner, field, kind, where)
