@@ -147,11 +147,15 @@ class _Table:
     def apply(self, message: ge_ir.ModelDef) -> None:
         """Compress the attributes of a model."""
         for attrs, plain in _maps(message):
+            found = {}  # a number may be the name of another attribute: all are taken out before one is put back
             for name in sorted(attrs):
                 if name not in plain:
-                    attr = self._value(self._flags[self._names[name]], attrs[name])
-                    del attrs[name]
-                    attrs[compressed_name(self._names[name])].CopyFrom(attr)
+                    number = self._names[name]
+                    found[compressed_name(number)] = self._value(self._flags[number], attrs[name])
+            for name in [name for name in attrs if name not in plain]:
+                del attrs[name]
+            for name, attr in found.items():
+                attrs[name].CopyFrom(attr)
 
     def write(self, message: ge_ir.ModelDef) -> None:
         """Put the table among the attributes of a model."""
