@@ -1,0 +1,164 @@
+"""Weights of ONNX files: initialisers, Constant nodes, inner graphs, external data."""
+
+import builtins
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gevar.errors import ModelFileError
+from gevar.om.named_tensor import read_tensors
+from gevar.om.onnx_file import read_onnx
+from gevar.om.stored_bytes import StreamedBytes, read_all
+from gevar.types import DataType
+
+onnx = pytest.importorskip("onnx")
+helper, TensorProto, numpy_helper = onnx.helper, onnx.TensorProto, onnx.numpy_helper
+
+KERNEL = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def save(path: Path, tensors: list[object], nodes: list[object] | None = None) -> Path:
+    """Write a model with these initialisers and nodes."""
+    graph = helper.make_graph(nodes or [], "main", [], [], initializer=tensors)
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+    return path
+
+
+def tensor(name: str, array: np.ndarray) -> object:
+    return numpy_helper.from_array(array, name)
+
+
+def external(name: str, location: str, shape: tuple[int, ...] = (3, 4), **entries: str) -> object:
+    found = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=shape, data_location=TensorProto.EXTERNAL)
+    for key, value in {"location": location, **entries}.items():
+        found.external_data.add(key=key, value=value)
+    return found
+
+
+def test_every_type(tmp_path: Path) -> None:
+    types = {
+        "FLOAT": DataType.DT_FLOAT,
+        "FLOAT16": DataType.DT_FLOAT16,
+        "BFLOAT16": DataType.DT_BF16,
+        "DOUBLE": DataType.DT_DOUBLE,
+        "INT8": DataType.DT_INT8,
+        "INT16": DataType.DT_INT16,
+        "INT32": DataType.DT_INT32,
+        "INT64": DataType.DT_INT64,
+        "UINT8": DataType.DT_UINT8,
+        "UINT16": DataType.DT_UINT16,
+        "UINT32": DataType.DT_UINT32,
+        "UINT64": DataType.DT_UINT64,
+        "BOOL": DataType.DT_BOOL,
+        "COMPLEX64": DataType.DT_COMPLEX64,
+        "FLOAT8E4M3FN": DataType.DT_FLOAT8_E4M3FN,
+        "FLOAT8E5M2": DataType.DT_FLOAT8_E5M2,
+    }
+    made = [helper.make_tensor(name, getattr(TensorProto, name), (3,), [0, 1, 1]) for name in types]
+    found = {one.name: one for one in read_tensors(save(tmp_path / "m.onnx", made))}
+    assert {name: one.dtype for name, one in found.items()} == types
+    for name, dtype in types.items():
+        expected = np.array([0, 1, 1]).astype(dtype.to_numpy())
+        assert read_all(found[name].data) == expected.tobytes(), name
+        assert found[name].shape == (3,)
+
+
+def test_raw_and_typed_data_and_scalars(tmp_path: Path) -> None:
+    made = [
+        tensor("raw", KERNEL),
+        helper.make_tensor("typed", TensorProto.FLOAT, KERNEL.shape, KERNEL.reshape(-1)),
+        tensor("scalar", np.array(7, np.int64)),
+        tensor("empty", np.zeros((0, 3), np.float32)),
+    ]
+    found = {one.name: one for one in read_onnx(save(tmp_path / "m.onnx", made))}
+    assert read_all(found["raw"].data) == read_all(found["typed"].data) == KERNEL.tobytes()
+    assert (found["scalar"].shape, read_all(found["scalar"].data)) == ((), np.int64(7).tobytes())
+    assert (found["empty"].shape, found["empty"].data.nbytes) == ((0, 3), 0)
+
+
+def test_constants_and_inner_graphs_have_unique_names(tmp_path: Path) -> None:
+    def constant(value: int) -> object:
+        return helper.make_node("Constant", [], ["c"], value=tensor("inside", np.array([value], np.int8)))
+
+    inner = [helper.make_graph([constant(value)], "branch", [], []) for value in (2, 3)]
+    nodes = [constant(1), helper.make_node("If", ["x"], ["y"], then_branch=inner[0], else_branch=inner[1])]
+    nodes.append(helper.make_node("Constant", [], ["n"], value_int=5))
+    found = read_onnx(save(tmp_path / "m.onnx", [tensor("w", KERNEL)], nodes))
+    values = {one.name: read_all(one.data)[0] for one in found if one.name != "w"}
+    assert values == {"c": 1, "branch/c": 3, "branch/c/2": 2}  # attributes lie in the order of their names
+
+
+def test_external_data_are_streamed_from_their_place(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "w.bin").write_bytes(b"head" + KERNEL.tobytes() + b"tail")
+    (tmp_path / "whole.bin").write_bytes(KERNEL.tobytes())
+    made = [external("a", "sub/w.bin", offset="4", length="48"), external("b", "whole.bin")]
+    found = read_onnx(save(tmp_path / "m.onnx", made))
+    assert all(isinstance(one.data, StreamedBytes) for one in found)
+    assert [read_all(one.data) for one in found] == [KERNEL.tobytes()] * 2
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: external("w", "../out.bin"), "do not lie in the folder"),
+        (lambda: external("w", "/etc/hostname"), "do not lie in the folder"),
+        (lambda: external("w", "link.bin"), "do not lie in the folder"),
+        (lambda: external("w", ""), "do not lie in the folder"),
+        (lambda: external("w", "missing.bin"), "No such file"),
+        (lambda: external("w", "w.bin", offset="1"), "leaves the 48 B"),
+        (lambda: external("w", "w.bin", offset="-1"), "leaves the 48 B"),
+        (lambda: external("w", "w.bin", length="12"), "has 12 B"),
+        (lambda: external("w", "w.bin", offset="x"), "is no number"),
+        (lambda: helper.make_tensor("w", TensorProto.STRING, (1,), [b"text"]), "type 8 of ONNX"),
+        (lambda: helper.make_tensor("w", TensorProto.INT4, (1,), [1]), "type 22 of ONNX"),
+        (lambda: TensorProto(name="w", data_type=1, dims=(2,), raw_data=b"1234"), "has 4 B"),
+        (lambda: TensorProto(name="w", data_type=1, dims=(2,), float_data=[1.0]), "tensor w"),
+        (lambda: TensorProto(name="w", data_type=1, dims=(-1,), raw_data=b""), "has the shape"),
+    ],
+)
+def test_tensors_that_cannot_be_taken(tmp_path: Path, make: Callable[[], object], reason: str) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for path in (tmp_path / "out.bin", folder / "w.bin"):
+        path.write_bytes(KERNEL.tobytes())
+    (folder / "link.bin").symlink_to(tmp_path / "out.bin")
+    path = save(folder / "m.onnx", [make()])
+    with pytest.raises(ModelFileError, match=reason):
+        read_onnx(path)
+
+
+def test_files_that_are_no_models(tmp_path: Path) -> None:
+    for content in (b"", b"\xff" * 40, b"no model"):
+        (tmp_path / "m.onnx").write_bytes(content)
+        with pytest.raises(ModelFileError, match="ONNX model"):
+            read_onnx(tmp_path / "m.onnx")
+    with pytest.raises(ModelFileError, match="No such file"):
+        read_onnx(tmp_path / "missing.onnx")
+
+
+def test_sparse_initialisers_are_refused(tmp_path: Path) -> None:
+    values = helper.make_tensor("s", TensorProto.FLOAT, (1,), [1.0])
+    sparse = helper.make_sparse_tensor(values, helper.make_tensor("i", TensorProto.INT64, (1,), [0]), [4])
+    graph = helper.make_graph([], "main", [], [], sparse_initializer=[sparse])
+    (tmp_path / "m.onnx").write_bytes(helper.make_model(graph).SerializeToString())
+    with pytest.raises(ModelFileError, match="is sparse"):
+        read_onnx(tmp_path / "m.onnx")
+
+
+def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(tmp_path / "m.onnx", [tensor("w", KERNEL)])
+    real = builtins.__import__
+
+    def without_onnx(name: str, *rest: object) -> object:
+        if name == "onnx":
+            raise ModuleNotFoundError("No module named 'onnx'", name="onnx")
+        return real(name, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.delitem(sys.modules, "onnx")
+    monkeypatch.setattr(builtins, "__import__", without_onnx)
+    with pytest.raises(ModuleNotFoundError, match="onnx"):
+        read_tensors(path)
