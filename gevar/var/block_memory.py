@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final, Protocol
 
 from gevar.align import SESSION_MEM_ALIGN_BYTES, var_block_bytes
 from gevar.errors import AclError, GevarError, StateError
@@ -22,6 +23,24 @@ from gevar.var.initial_value import initial_data
 from gevar.var.var_block import VarBlock
 
 _log = logging.getLogger("gevar.var")
+
+
+class BlockOwner(Protocol):
+    """Who takes the memory of a block back; every `MemoryManager` does."""
+
+    def free_memory(self, mem_type: MemType, dev_addr: DevAddr, device_id: DeviceId) -> None:
+        """Take memory back, by kind, first address and device."""
+
+
+class _Caller:
+    """The caller, whose memory is never freed here."""
+
+    def free_memory(self, mem_type: MemType, dev_addr: DevAddr, device_id: DeviceId) -> None:
+        """Leave the memory alone."""
+
+
+CALLER: Final[BlockOwner] = _Caller()
+"""Owner of memory that `VarManager.set_var_mgr_dev_addr` named."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,7 +59,7 @@ class DeviceRecord:
         Bytes of the memory, guard included.
     mem_type : MemType
         Kind of memory it was allocated as.
-    owner : MemoryManager or None
+    owner : BlockOwner or None
         Who allocated it, and will free it; None for memory that is given back with its `ExpandableMemory`.
     data_addr : DevAddr
         First address of the data.
@@ -51,7 +70,7 @@ class DeviceRecord:
     dev_addr: DevAddr
     capacity_bytes: int
     mem_type: MemType
-    owner: MemoryManager | None
+    owner: BlockOwner | None
     data_addr: DevAddr
 
     def release(self) -> None:

@@ -9,11 +9,12 @@ Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetAutoM
 import threading
 
 from acl_shim.errors import size_text
-from gevar.errors import OutOfMemoryError
+from gevar.align import SESSION_MEM_ALIGN_BYTES, var_block_bytes
+from gevar.errors import OutOfMemoryError, StateError
 from gevar.memory import ExpandableMemoryAllocator, MemoryManager, MemoryShortageError
 from gevar.memory.memory_shortage import largest_holders
-from gevar.types import DeviceId, LogicAddr, MemType
-from gevar.var.block_memory import DeviceRecord, ExpandableMemory, allocate_block
+from gevar.types import DevAddr, DeviceId, LogicAddr, MemType
+from gevar.var.block_memory import CALLER, DeviceRecord, ExpandableMemory, allocate_block
 from gevar.var.load_state import LoadTable, LoadTicket
 from gevar.var.resolved_table import ResolvedTable
 from gevar.var.var_block import VarBlock
@@ -203,6 +204,30 @@ class DeviceRecords:
         else:
             record.release()
         return None
+
+    def set_callers(self, block: VarBlock, device_id: DeviceId, dev_addr: DevAddr | None) -> None:
+        """Let memory of the caller's be that of a block on a device; None takes it away again.
+
+        Raises
+        ------
+        StateError
+            The block has memory of the manager's there, or is getting some. Nothing has changed.
+        """
+        logic_addr = block.logic_addr
+        with self._lock:
+            device = self.device(device_id)
+            states, known = device.memory.states, device.records.get(logic_addr)
+            if logic_addr in states and (known is None or known.owner is not CALLER):
+                reason = f"variable {block.key} has memory of its own on device {device_id}, or is getting some"
+                raise StateError(f"{reason}: call free_var_memory first")
+            states.pop(logic_addr, None)
+            device.records.pop(logic_addr, None)
+            device.data.states.pop(logic_addr, None)
+            device.version += 1
+            if dev_addr is not None:
+                size_bytes, data_addr = var_block_bytes(block.size_bytes), DevAddr(dev_addr + SESSION_MEM_ALIGN_BYTES)
+                record = DeviceRecord(block, device_id, dev_addr, size_bytes, block.mem_type, CALLER, data_addr)
+                states[logic_addr] = device.records[logic_addr] = record
 
     def _name_variables(self, error: OutOfMemoryError, device_id: DeviceId) -> None:
         """Say in a note, and in a field, what the variables of a device hold, and which hold the most."""

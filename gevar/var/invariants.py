@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from gevar.align import INT64_MAX, var_block_bytes
 from gevar.types import MemType
-from gevar.var.block_memory import DeviceRecord
+from gevar.var.block_memory import CALLER, DeviceRecord
 from gevar.var.mem_resource import MemResource
 from gevar.var.var_block import VarBlock
 from gevar.var.var_key import VarKey
@@ -74,10 +74,11 @@ def _broken_device_records(resource: VarResource, records: list[DeviceRecord], m
             yield f"device {record.device_id} has memory for {block.key}, which is not known"
         if record.capacity_bytes < var_block_bytes(block.size_bytes):
             yield f"{block.key} has {record.capacity_bytes} B on device {record.device_id} for {block.size_bytes} B"
-    total = sum(record.capacity_bytes for record in records)
+    own = [record for record in records if record.owner is not CALLER]
+    total = sum(record.capacity_bytes for record in own)
     if total != malloc_bytes:
         yield f"device memory adds up to {total} B, recorded are {malloc_bytes} B"
-    by_addr = sorted(records, key=lambda record: (record.device_id, record.dev_addr))
+    by_addr = sorted(own, key=lambda record: (record.device_id, record.dev_addr))
     for first, second in pairwise(by_addr):
         if first.device_id == second.device_id and first.dev_addr + first.capacity_bytes > second.dev_addr:
             yield f"{first.block.key} and {second.block.key} share memory on device {first.device_id}"

@@ -3,55 +3,23 @@
 from typing import Final
 
 from gevar.align import var_block_bytes
-from gevar.errors import AddressError, GevarError
-from gevar.memory import ExpandableMemoryAllocator
+from gevar.errors import GevarError
 from gevar.status import PARAM_INVALID
-from gevar.types import DevAddr, DeviceId, LogicAddr, MemType, TensorDesc
+from gevar.types import DevAddr, DeviceId, LogicAddr, MemType
 from gevar.var.block_memory import DeviceRecord, ExpandableMemory
 from gevar.var.const_place_holder import place_holder_addr
-from gevar.var.device_records import DeviceRecords
-from gevar.var.external_region import ExternalRegion
-from gevar.var.graph_statistics import GraphStatistics
 from gevar.var.mem_resource import POOL_MEM_TYPES
 from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.var_block import VarBlock
-from gevar.var.var_registry import VarRegistry
+from gevar.var.var_device_info import VarDeviceInfo
 from gevar.var.var_resource import VarResource
 
 _HBM: Final = MemType.RT_MEMORY_HBM
 _RDMA: Final = MemType.RT_MEMORY_RDMA_HBM
 
 
-class VarMemory(VarRegistry):
+class VarMemory(VarDeviceInfo):
     """The part of the variable manager that puts variables on devices."""
-
-    def __init__(self, session_id: int) -> None:
-        super().__init__(session_id)
-        self._device_records = DeviceRecords(self._lock)
-        self._statistics = GraphStatistics(self._lock)
-        self._regions: dict[DeviceId, ExternalRegion] = {}
-
-    @staticmethod
-    def get_var_malloc_size(desc: TensorDesc) -> int:
-        """Return the bytes of device memory that a variable takes: its size in units of 512, and 1024 of guard.
-
-        Raises
-        ------
-        ValueError
-            The stored size is negative.
-        SizeOverflowError
-            The result leaves 64 bits.
-
-        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetVarMallocSize.
-        Differs: edge 44 of docs/differences.md.
-        """
-        if desc.size < 0:
-            raise ValueError(f"the size of the description is {desc.size} B: give a size from 0")
-        return var_block_bytes(desc.size)
-
-    def get_var_malloc_mem_size(self) -> int:
-        """Return the bytes of device memory that variables have now, guards included."""
-        return self._device_records.malloc_bytes
 
     def get_var_memory_addr(
         self,
@@ -156,107 +124,6 @@ class VarMemory(VarRegistry):
     def _count(self, graph_name: str, block: VarBlock, device_id: DeviceId, *, allocated: bool) -> None:
         size_bytes = var_block_bytes(block.size_bytes)
         self._statistics.count(graph_name, block.logic_addr, device_id, size_bytes, allocated=allocated)
-
-    def check_logic_addr_valid(self, logic_addr: LogicAddr) -> tuple[LogicAddr, int]:
-        """Return the start of the variable that holds an address, and the distance from there in bytes.
-
-        Raises
-        ------
-        StateError
-            The manager is not initialised (status PARAM_INVALID).
-        AddressError
-            The address belongs to no variable; padding and guard do not belong to one.
-
-        Source: GE source, base/graph/manager/graph_var_manager.cc, VarResource::CheckLogicAddrValid.
-        """
-        resource = self._require(PARAM_INVALID)
-        block = self._find_block(resource, logic_addr)
-        if block is None:
-            raise self._no_block(resource, logic_addr)
-        return block.logic_addr, logic_addr - block.logic_addr
-
-    def get_var_mgr_info(self, logic_addr: LogicAddr, device_id: DeviceId = DEFAULT_DEVICE_ID) -> DeviceRecord | None:
-        """Return the device memory of the variable that starts at an address; None while it has none.
-
-        Source: GE source, base/graph/manager/graph_var_manager.cc, VarResource::GetVarMgrInfo.
-        """
-        block = None if self._resource is None else self._resource.blocks.exact(logic_addr)
-        return None if block is None else self._device_records.find(block, device_id)
-
-    def _find_block(self, resource: VarResource, logic_addr: int) -> VarBlock | None:
-        """The block that holds an address; a miss is asked again under the lock."""
-        block = resource.blocks.find(logic_addr)
-        if block is None:
-            with self._lock:
-                block = resource.blocks.find(logic_addr)
-        return block
-
-    def _no_block(self, resource: VarResource, logic_addr: int) -> AddressError:
-        with self._lock:
-            nearest = resource.blocks.nearest(logic_addr)
-        return AddressError(logic_addr, "it belongs to no variable; assign or restore one first", nearest=nearest)
-
-    def set_external_var(
-        self, dev_addr: DevAddr | None, size_bytes: int = 0, device_id: DeviceId = DEFAULT_DEVICE_ID
-    ) -> None:
-        """Put the HBM variables of a device into memory of the caller's; None goes back to memory of the manager.
-
-        The region starts at the logic base and must reach the end of the last variable, which is checked whenever an
-        address is resolved. It is never freed here. Initial values are laid down at the first question for a variable.
-
-        Parameters
-        ----------
-        dev_addr
-            First address of the region.
-        size_bytes
-            Its size in bytes.
-        device_id
-            Its device.
-
-        Raises
-        ------
-        ValueError
-            `dev_addr` is not positive, or `size_bytes` negative.
-
-        Source: GE source, base/graph/manager/graph_var_manager.h, VarManager::SetExternalVar.
-        Differs: edge 13 of docs/differences.md.
-        """
-        if dev_addr is not None and (dev_addr <= 0 or size_bytes < 0):
-            raise ValueError(
-                f"external region of {size_bytes} B at {dev_addr}: give a device address and a size from 0"
-            )
-        with self._lock:
-            if dev_addr is None:
-                self._regions.pop(device_id, None)
-            else:
-                self._regions[device_id] = ExternalRegion(dev_addr, size_bytes, device_id, self._lock)
-
-    def init_expandable_memory_allocator(
-        self, allocator: ExpandableMemoryAllocator | None, device_id: DeviceId = DEFAULT_DEVICE_ID
-    ) -> bool:
-        """Take the memory of a device's variables from memory that grows, until `free_var_memory`.
-
-        When the allocator fails, variables get plain memory from then on, and the log says so; the option
-        ``ge.variableUse1gHugePage`` of 1 forbids that.
-
-        Parameters
-        ----------
-        allocator
-            The memory; it is told to take no pages of others and to keep its own. None changes nothing.
-        device_id
-            Its device.
-
-        Returns
-        -------
-        bool
-            False when nothing is changed: no allocator is given, the device cannot do it, or there is one already.
-
-        Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::InitExpandableMemoryAllocator.
-        Differs: edges 16 and 41 of docs/differences.md.
-        """
-        if allocator is None or not allocator.is_support_expandable_memory():
-            return False
-        return self._device_records.init_expandable(allocator, device_id)
 
     def free_var_memory(self) -> None:
         """Free the device memory of every variable; logical addresses stay, and the next question allocates again.

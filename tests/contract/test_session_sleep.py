@@ -11,7 +11,7 @@ import pytest
 from acl_shim.host import HostControls
 from gevar import Session
 from gevar.errors import AclError, StateError
-from gevar.types import DeviceId, LogicAddr, MemType, TensorDesc
+from gevar.types import DevAddr, DeviceId, LogicAddr, MemType, TensorDesc
 from gevar.var import VarManager, VarOp
 from gevar.var.block_memory import DeviceRecord
 from gevar.var.load_state import LoadState
@@ -179,6 +179,20 @@ def test_variables_in_plain_memory_stay_awake(host: HostControls) -> None:
         filled.vm.sleep()
         assert np.array_equal(filled.read("w", D1), _bytes("w", D1))
         filled.vm.wake()
+
+
+def test_what_the_caller_gave_stays_awake(filled: Filled) -> None:
+    addr = filled.vm.assign_var_mem("given", None, make_desc(64))
+    with filled.session.runtime.device(0).malloc(2048) as mine:
+        filled.vm.set_var_mgr_dev_addr(addr, DevAddr(mine.addr))
+        filled.vm.write_var_memory(addr, bytes(range(64)))
+        filled.vm.sleep()
+        back = np.empty(64, np.uint8)
+        filled.vm.read_var_memory(addr, back)
+        assert back.tobytes() == bytes(range(64))
+        filled.vm.wake()
+        filled.check()
+        filled.vm.set_var_mgr_dev_addr(addr, None)
 
 
 def test_one_device_sleeps_while_the_other_works(on_two: Filled) -> None:
