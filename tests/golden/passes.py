@@ -1,8 +1,8 @@
 """Cases of the compile side: graphs through passes, rebuild control, the model cache, conversion of variable data.
 
-The file lists cases by kind (`graph_cases` and so on) and explains its words in `conventions`. Each kind has a module of
-its own, `passes_graph` and the like, with one function that compares a case; `COMPARERS` is the dispatch. A kind without
-a comparer is not compared, so a file that has it fails.
+The file lists cases by kind (`graph_cases` and so on) and explains its words in `conventions`. Each kind has a module
+of its own, `passes_graph` and the like, with one function that compares a case; `COMPARERS` is the dispatch. A kind
+without a comparer is not compared, so a file that has it fails.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,0 +1,77 @@
+"""Which outputs of an operator are the same memory as one of its inputs.
+
+Source: GE source, compiler/graph/passes/variable_optimize/variable_prepare_op_pass.cc,
+VariablePrepareOpPass::GenerateRefTypeAndInputOutputMap, GetWritableNodeOutIndex.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from gevar.compile.descriptions import ints_attr
+from gevar.compile.node_kinds import FRAMEWORK_OP, ORIGINAL_TYPE
+from gevar.graph import ComputeGraph, Node, OpDesc
+
+REF_PORT_INDEX: Final = "ref_port_index"
+"""Attribute of an input's description: the op writes the input."""
+
+_NAME_KEYS: Final = ("_input_name_key", "_output_name_key")
+_FRAMEWORK_REFS: Final[Mapping[str, Mapping[int, tuple[int, ...]]]] = {"RefSwitch": {0: (0, 1)}}
+_NO_REFS: Final[Mapping[int, tuple[int, ...]]] = MappingProxyType({})
+
+
+def refs_of(op_desc: OpDesc) -> dict[int, tuple[int, ...]]:
+    """Return, per input that an operator writes, the outputs that are the same memory.
+
+    That is the output of the same name; for an input without one that has `ref_port_index`, the number of outputs,
+    which means that the input is written and no output shows it.
+    """
+    found: dict[int, tuple[int, ...]] = {}
+    shared = inputs_named_as_outputs(op_desc)
+    for index, desc in enumerate(op_desc.input_descs):
+        if index in shared:
+            found[index] = (shared[index],)
+        elif desc.attrs and ints_attr(desc, REF_PORT_INDEX):
+            found[index] = (len(op_desc.output_descs),)
+    return found
+
+
+def inputs_named_as_outputs(op_desc: OpDesc) -> dict[int, int]:
+    """Return, per input that has the name of an output, that output."""
+    if not all(key in op_desc.attrs for key in _NAME_KEYS):
+        return {}
+    outputs = {op_desc.output_name(index): index for index in range(len(op_desc.output_descs))}
+    names = (op_desc.input_name(index) for index in range(len(op_desc.input_descs)))
+    return {index: outputs[name] for index, name in enumerate(names) if name in outputs}
+
+
+class RefTable:
+    """Ref inputs and outputs by operator type.
+
+    A type is judged by the first node of it that has any; a later one with other names counts as that one, in GE too.
+    """
+
+    def __init__(self) -> None:
+        self._refs: dict[str, Mapping[int, tuple[int, ...]]] = {}
+
+    def __bool__(self) -> bool:
+        """Tell whether any type has a ref input."""
+        return bool(self._refs)
+
+    def learn(self, graph: ComputeGraph) -> None:
+        """Take in the types of a graph's nodes that are not in the table yet."""
+        for node in graph:
+            if node.type not in self._refs:
+                refs = refs_of(node.op_desc)
+                if refs:
+                    self._refs[node.type] = refs
+
+    def ref_outputs(self, node: Node, index: int) -> tuple[int, ...]:
+        """Return the outputs of a node that are the same memory as an input of it.
+
+        A FrameworkOp is judged by its type in the framework: a RefSwitch hands its input 0 on to both outputs.
+        """
+        if node.type != FRAMEWORK_OP:
+            return self._refs.get(node.type, _NO_REFS).get(index, ())
+        framework_type = node.op_desc.attrs.get_as(ORIGINAL_TYPE, str)
+        return _FRAMEWORK_REFS.get(framework_type or "", _NO_REFS).get(index, ())

@@ -1,0 +1,59 @@
+"""Which trans ops can become a step of a variable's road.
+
+Source: GE source, compiler/graph/passes/variable_optimize/variable_op_pass.cc, IsOpSupported; base/formats/;
+base/common/datatype_transfer/.
+"""
+
+from typing import Final
+
+from gevar.compile.descriptions import desc_text, format_text
+from gevar.compile.node_kinds import DATA_UNCHANGED_TYPES
+from gevar.formats.layouts import BACKWARD, FORWARD
+from gevar.types import DataType
+from gevar.types.format import primary_format
+from gevar.var import TransNodeInfo
+
+_CASTS: Final = {
+    "DT_FLOAT": ("DT_FLOAT16", "DT_INT32", "DT_HIFLOAT8"),
+    "DT_FLOAT16": ("DT_FLOAT", "DT_INT32", "DT_HIFLOAT8"),
+    "DT_INT32": ("DT_FLOAT", "DT_FLOAT16", "DT_UINT8", "DT_INT8", "DT_INT64", "DT_DOUBLE"),
+    "DT_UINT8": ("DT_FLOAT", "DT_INT32"),
+    "DT_INT8": ("DT_FLOAT", "DT_INT32"),
+    "DT_INT64": ("DT_INT32",),
+    "DT_DOUBLE": ("DT_INT32",),
+    "DT_HIFLOAT8": ("DT_FLOAT", "DT_FLOAT16"),
+}
+
+
+CASTS: Final = frozenset((DataType[one], DataType[other]) for one, others in _CASTS.items() for other in others)
+"""Pairs of data types between which data can be converted."""
+
+
+def unsupported_reason(step: TransNodeInfo) -> str:
+    """Say why a trans op cannot become a step of a road; empty where it can."""
+    source, target = step.input, step.output
+    if any(dim < 0 for dim in target.shape):
+        return f"{step.node_type} makes {desc_text(target)}, which has an unknown dimension"
+    if step.node_type in DATA_UNCHANGED_TYPES:
+        return ""
+    if step.node_type in ("TransData", "TransposeD"):
+        words = f"{step.node_type} from {format_text(source.format)} to {format_text(target.format)}"
+        return "" if is_registered(source.format, target.format) else f"{words} is no conversion that is known"
+    if step.node_type == "Cast":
+        words = f"Cast from {source.dtype.name} to {target.dtype.name}"
+        return "" if (source.dtype, target.dtype) in CASTS else f"{words} is no conversion that is known"
+    return f"{step.node_type} has no conversion of data"
+
+
+def is_registered(src_format: int, dst_format: int) -> bool:
+    """Tell whether GE converts data between two formats; what only gevar converts does not count.
+
+    Examples
+    --------
+    >>> from gevar.types import Format
+    >>> is_registered(Format.FORMAT_NCHW, Format.FORMAT_NC1HWC0), is_registered(Format.FORMAT_HWCN, Format.FORMAT_NC1HWC0)
+    (True, False)
+    """
+    key = primary_format(src_format), primary_format(dst_format)
+    pair = FORWARD.get(key) or BACKWARD.get(key)
+    return pair is not None and not pair.addition
