@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Literal, Self
 
+from gevar.errors import ModelFileError
 from gevar.om.header import HEADER_BYTES, Dialect, read_header
 from gevar.om.model import OmModel
 from gevar.om.partition import (
@@ -27,7 +28,7 @@ from gevar.om.partition import (
 )
 from gevar.om.source import ByteSource
 from gevar.om.wire import LENGTH_DELIMITED, read_text, walk_fields
-from gevar.status import FAILED
+from gevar.status import ACL_ERROR_INVALID_PARAM, FAILED
 
 Kind = Literal["model", "bundle"]
 
@@ -102,6 +103,8 @@ class OmFile:
         ModelFileError
             As `open_om`; `name` stands for the file.
         """
+        if not memoryview(data).nbytes:
+            raise ModelFileError(name, 0, "magic", "an empty buffer", status=ACL_ERROR_INVALID_PARAM)
         return cls(ByteSource.of_bytes(data, name), kind)
 
     @property

@@ -31,7 +31,7 @@ def test_om_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     assert campaigns.main(["om", "--count", "40", "--seed", "11"]) == 0
     name, seed, verdict, result = row(capsys)
     assert (name, seed, verdict) == ("om", "11", "passed")
-    counts = re.fullmatch(r"(\d+) damaged OM files: (\d+) read, (\d+) refused", result)
+    counts = re.fullmatch(r"(\d+) damaged OM files: (\d+) read, (\d+) refused; (\d+) of those read were loaded", result)
     assert counts
     assert int(counts[1]) == int(counts[2]) + int(counts[3]) >= 40
 
@@ -82,17 +82,18 @@ def test_acl_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
         return made
 
     monkeypatch.setattr(campaigns, "build_fuzzers", build)
+    monkeypatch.setattr(campaigns, "model_files", lambda: [Path("a.om"), Path("b.om")])
     assert campaigns.main(["acl", "--seed", "9"]) == 0
     assert builds == [("native-asan", "address,undefined"), ("native-tsan", "thread")]
     assert log.read_text().splitlines() == [
-        f"{name} 200000 9 {profile} {threads}"
+        f"{name} 200000 9 {profile} {threads}" + (" a.om b.om" if name == "fuzz_models" else "")
         for threads in (1, 4)
-        for name in ("fuzz", "fuzz_streams", "fuzz_tasks")
+        for name in ("fuzz", "fuzz_streams", "fuzz_tasks", "fuzz_models")
         for profile in ("strict", "card")
     ]
     verdict, result = row(capsys)[2:]
     assert verdict == "passed"
-    assert result.startswith("200000 calls of fuzz and fuzz_streams and fuzz_tasks under address,undefined and thread")
+    assert result.startswith("200000 calls of fuzz and fuzz_streams and fuzz_tasks and fuzz_models under address,")
     monkeypatch.setenv("FAIL_IN", "fuzz_tasks card")
     assert campaigns.main(["acl", "--seed", "9", "--count", "7"]) == 1
     verdict, result = row(capsys)[2:]

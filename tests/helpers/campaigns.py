@@ -13,11 +13,11 @@ from pathlib import Path
 
 from tests.golden.var import sequence_campaign
 from tests.helpers import om_campaign, var_campaign
-from tests.helpers.shared import REPOSITORY
+from tests.helpers.shared import REPOSITORY, shared_files
 
 ACL_CALLS = 200_000
-FUZZERS = ("fuzz", "fuzz_streams", "fuzz_tasks")
-"""Programs under native/tests: memory of every kind; streams that threads share; tasks over mapped memory."""
+FUZZERS = ("fuzz", "fuzz_streams", "fuzz_tasks", "fuzz_models")
+"""Programs under native/tests: memory of every kind; streams that threads share; tasks over mapped memory; models."""
 SANITIZERS = {"asan": ("address,undefined", 1), "tsan": ("thread", 4)}
 """Build folder, sanitizers, and the threads that call at a time."""
 PROFILES = ("strict", "card")
@@ -28,9 +28,10 @@ class CampaignFailed(Exception):
 
 
 def om(seed: int, count: int | None) -> str:
-    """Damage OM files at random: each must be read, or refused as a model file."""
+    """Damage OM files at random: each must be read, or refused as a model file; what is read is loaded as well."""
     seen = om_campaign.run(count or om_campaign.FULL_EXAMPLES, seed)
-    return f"{seen.examples} damaged OM files: {seen.read} read, {seen.refused.total()} refused"
+    outcomes = f"{seen.read} read, {seen.refused.total()} refused"
+    return f"{seen.examples} damaged OM files: {outcomes}; {seen.loaded} of those read were loaded"
 
 
 def var(seed: int, count: int | None) -> str:
@@ -53,7 +54,8 @@ def acl(seed: int, count: int | None) -> str:
     for name, (sanitizers, threads) in SANITIZERS.items():
         folder = build_fuzzers(REPOSITORY / "build" / f"native-{name}", sanitizers)
         for fuzzer, profile in product(FUZZERS, PROFILES):
-            run([str(folder / fuzzer), str(calls), str(seed), profile, str(threads)])
+            files = map(str, model_files()) if fuzzer == "fuzz_models" else ()
+            run([str(folder / fuzzer), str(calls), str(seed), profile, str(threads), *files])
     under = " and ".join(sanitizers for sanitizers, _ in SANITIZERS.values())
     return f"{calls} calls of {' and '.join(FUZZERS)} under {under}, profiles {' and '.join(PROFILES)}"
 
@@ -64,6 +66,12 @@ CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {
     "var": var,
     "var_sequences": var_sequences,
 }
+
+
+def model_files() -> list[Path]:
+    """Return the small models that are at hand, to be damaged beside those that the program makes."""
+    files = [*shared_files("data/om/*.om"), *shared_files("data/om_vars/*.om")]
+    return [file for file in files if 0 < file.stat().st_size <= om_campaign.MAX_SEED_BYTES]
 
 
 def build_fuzzers(folder: Path, sanitizers: str) -> Path:

@@ -1,4 +1,8 @@
-"""Damaging OM files at random, as often as asked: each must be read, or refused with `ModelFileError`."""
+"""Damaging OM files at random, as often as asked: each must be read, or refused with `ModelFileError`.
+
+What is read is loaded into device memory of the host runtime, too, which must end well or with one of the project's
+errors. Neither may take more memory than four times the file and 64 MiB.
+"""
 
 import random
 import struct
@@ -11,6 +15,7 @@ from hypothesis import strategies as st
 
 from gevar.om.om_file import Kind
 from tests.helpers import om_builder as build
+from tests.helpers.om_loading import load_outcome
 from tests.helpers.om_mutations import (
     AT_LENGTH,
     AT_MODEL_LENGTH,
@@ -20,9 +25,11 @@ from tests.helpers.om_mutations import (
     AT_VERSION,
     BUNDLE,
     HEADER_BYTES,
+    Layout,
     layout_of,
     outcome,
 )
+from tests.helpers.peak_memory import bounded_memory
 from tests.helpers.shared import shared_files
 
 FULL_EXAMPLES = 50_000
@@ -40,11 +47,13 @@ Edit = tuple[str, int, int, int]
 
 @dataclass
 class Campaign:
-    """What a campaign saw: files read, and refusals by field."""
+    """What a campaign saw: files read, refusals by field, files loaded, and refusals to load by class of error."""
 
     examples: int = 0
     read: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    loaded: int = 0
+    not_loaded: Counter[str] = field(default_factory=Counter)
 
 
 def seed_files() -> list[tuple[bytes, Kind]]:
@@ -71,7 +80,7 @@ def edits(spots: Sequence[int], size: int) -> st.SearchStrategy[Edit]:
     """Return a strategy of edits, some at a structural place, most in the body."""
     places = st.one_of(st.sampled_from(spots), st.integers(HEADER_BYTES, size), st.integers(HEADER_BYTES, size))
     return st.tuples(
-        st.sampled_from(("flip", "number", "add", "cut", "remove", "insert", "copy")),
+        st.sampled_from(("flip", "flip", "number", "number", "add", "cut", "remove", "insert", "copy")),
         places,
         st.integers(0, 2**64 - 1),
         st.integers(0, 255),
@@ -113,6 +122,33 @@ def with_true_length(data: bytes) -> bytes:
     return data[:AT_LENGTH] + struct.pack("<I", len(data) - HEADER_BYTES) + data[AT_LENGTH + 4 :]
 
 
+def with_true_table(layout: Layout, before: bytes, data: bytes, at: int) -> bytes:
+    """Return an edited file with the table corrected for a partition that the edit made longer or shorter.
+
+    `layout` is that of the bytes before.
+    """
+    grown = len(data) - len(before)
+    if not grown or not HEADER_BYTES <= at < len(data):
+        return data
+    places = [(entry, start, end) for entry, (start, end) in zip(layout.entries, layout.places, strict=True)]
+    for entry, start, end in places:
+        if start <= at < end and at >= layout.size_at(entry) + struct.calcsize(layout.size_code):
+            size_at = layout.size_at(entry)
+            size = struct.unpack_from(layout.size_code, data, size_at)[0] + grown
+            data = _packed(data, size_at, layout.size_code, size)
+        elif start > at:
+            offset_at = layout.size_at(entry) - struct.calcsize(layout.size_code)
+            if offset_at < at:
+                offset = struct.unpack_from(layout.size_code, data, offset_at)[0] + grown
+                data = _packed(data, offset_at, layout.size_code, offset)
+    return data
+
+
+def _packed(data: bytes, at: int, code: str, number: int) -> bytes:
+    width = struct.calcsize(code)
+    return data[:at] + struct.pack(code, number % (1 << 8 * width)) + data[at + width :]
+
+
 def run(examples: int, seed_number: int | None = None) -> Campaign:
     """Damage files `examples` times; print the seed, so that a failure can be run again.
 
@@ -124,9 +160,9 @@ def run(examples: int, seed_number: int | None = None) -> Campaign:
     number = random.SystemRandom().randrange(2**32) if seed_number is None else seed_number
     print(f"om campaign: {examples} examples, seed {number}")
     files = seed_files()
+    layouts = [layout_of(data) for data, _ in files]
     strategies = []
-    for index, (data, kind) in enumerate(files):
-        layout = layout_of(data)
+    for index, ((data, kind), layout) in enumerate(zip(files, layouts, strict=True)):
         spots = [*HEADER_SPOTS, *sorted({*layout.boundaries, *layout.entries, *map(layout.size_at, layout.entries)})]
         lists = st.lists(edits(spots, len(data)), min_size=1, max_size=4)
         strategies.append(st.tuples(st.just(index), st.just(kind), lists, st.sampled_from((True, True, True, False))))
@@ -144,16 +180,25 @@ def run(examples: int, seed_number: int | None = None) -> Campaign:
     def damage(case: tuple[int, Kind, list[Edit], bool]) -> None:
         index, kind, changes, repair = case
         data = files[index][0]
-        for change in changes:
+        for number, change in enumerate(changes):
+            before = data
             data = apply_edit(data, change)
+            if repair and not number:
+                data = with_true_table(layouts[index], before, data, change[1])
         if repair:
             data = with_true_length(data)
-        error = outcome(data, kind)
+        with bounded_memory(len(data)):
+            error = outcome(data, kind)
+            refusal = load_outcome(data, kind) if error is None else None
         seen.examples += 1
-        if error is None:
-            seen.read += 1
-        else:
+        if error is not None:
             seen.refused[error.field] += 1
+            return
+        seen.read += 1
+        if refusal is None:
+            seen.loaded += 1
+        else:
+            seen.not_loaded[type(refusal).__name__] += 1
 
     damage()
     return seen

@@ -31,6 +31,7 @@ class Layout:
     entries: list[int] = field(default_factory=list)
     boundaries: set[int] = field(default_factory=lambda: {0, 4, HEADER_BYTES})
     model_defs: list[tuple[int, int]] = field(default_factory=list)
+    places: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def size_code(self) -> str:
@@ -65,6 +66,7 @@ def _read_table(data: bytes, start: int, found: Layout) -> int:
         size = struct.unpack_from(found.size_code, data, found.size_at(entry))[0]
         if _u32(data, entry) == 0:
             found.model_defs.append((position, size))
+        found.places.append((position, position + size))
         position += size
         found.boundaries |= {entry, position}
     return position
