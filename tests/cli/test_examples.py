@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.helpers.models import small_model
@@ -27,7 +28,8 @@ def test_an_example_is_short_and_says_what_it_does(path: Path) -> None:
     assert text.startswith('"""')
     assert len(text.splitlines()) < 40
     assert path.name in text.splitlines()[0], "the first line says how to run it"
-    known = {"giant_pages", "load_a_model", "share_variables", "sleep_and_wake"}
+    known = {"giant_pages", "load_a_model", "share_variables", "sleep_and_wake", "build_from_weights"}
+    known |= {"inspect_a_model", "change_a_model", "compare_models"}
     assert path.stem in known, "an example needs a test below"
 
 
@@ -64,3 +66,30 @@ def test_sleep_and_wake() -> None:
         "the address is the same: True",
         "the values are the same: True",
     ]
+
+
+def test_build_from_weights(tmp_path: Path) -> None:
+    np.savez(tmp_path / "weights.npz", kernel=np.ones((3, 4), np.float32), bias=np.zeros(4, np.int8))
+    lines = run("build_from_weights.py", tmp_path / "weights.npz", tmp_path / "model.om").splitlines()
+    assert [line.split() for line in lines[:-1]] == [["kernel", "DT_FLOAT", "48"], ["bias", "DT_INT8", "4"]]
+    assert lines[-1] == "2 of 2 tensors on the device are those of the file"
+    assert (tmp_path / "weight" / "model_weight_combined").exists()
+
+
+def test_inspect_a_model(tmp_path: Path) -> None:
+    small_model(tmp_path / "small.om")
+    output = run("inspect_a_model.py", tmp_path / "small.om")
+    for text in ("dialect G3, 1 models", "'Variable': 2", "data_offset", "start                at 0x2000000600"):
+        assert text in output
+
+
+def test_change_and_compare_models(tmp_path: Path) -> None:
+    one, two, same = (tmp_path / f"{name}.om" for name in ("one", "two", "same"))
+    small_model(one)
+    small_model(same)
+    assert run("change_a_model.py", one, two) == "inserted a node before Node_Output\n"
+    assert run("compare_models.py", one, same) == "equal\n"
+    output = run("compare_models.py", one, two)
+    assert "node added small_0/inserted" in output
+    assert "inputs from ['mul:0'] to ['inserted:0']" in output
+    assert output.endswith("2 changes\n")
