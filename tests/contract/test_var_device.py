@@ -10,7 +10,7 @@ import pytest
 from acl_shim import Runtime
 from acl_shim.host import HostControls
 from gevar.errors import AclError, AddressError, OutOfMemoryError, StateError
-from gevar.memory import DeviceMemoryManager
+from gevar.memory import DeviceMemoryManager, ExpandableActiveMemoryAllocator
 from gevar.types import DataType, DevAddr, DeviceId, Format, LogicAddr, MemType, TensorDesc
 from gevar.var import VarManager
 from tests.helpers.runtime import host_runtime, live_now
@@ -266,3 +266,43 @@ def test_an_address_behind_the_data_is_refused(vm: VarManager) -> None:
     vm["w"].dev_addr()
     with pytest.raises(AddressError, match="belongs to no variable"):
         vm.get_var_memory_addr(LogicAddr(BASE + 100))
+
+
+def test_eight_threads_allocate_each_of_many_variables_once(host: HostControls) -> None:
+    """100 000 variables, asked for by all threads: one by one in an order of their own, then together."""
+    count, size = 100_000, 512
+    vm = VarManager(1)
+    vm.init(0, 1)
+    vm.set_memory_malloc_size(64 << 30)
+    addrs = vm.assign_many((f"v{n}", None, make_desc(size)) for n in range(count))
+    device = host_runtime().device(0)
+    with (
+        DeviceMemoryManager(host_runtime()) as memory,
+        ExpandableActiveMemoryAllocator(device, max_bytes=1 << 30) as grows,
+    ):
+        vm.set_mem_manager(memory)
+        vm.init_expandable_memory_allocator(grows)
+        pages = host.calls("aclrtMallocPhysical")
+        found: list[np.ndarray] = []
+
+        def work(number: int) -> None:
+            order = np.random.default_rng(number).permutation(count)
+            some = order[: count // 10]
+            dev_addrs = np.zeros(count, np.uint64)
+            dev_addrs[some] = [vm.get_var_memory_addr(LogicAddr(addr)) for addr in addrs[some].tolist()]
+            together = vm.resolve_many(addrs)
+            assert (dev_addrs[some] == together[some]).all()
+            found.append(together)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+            assert not thread.is_alive()
+        assert len(found) == 8
+        assert all((one == found[0]).all() for one in found)
+        assert (np.diff(np.sort(found[0])) == size + 1024).all()
+        assert grows.figures.memory.total_count == count
+        assert host.calls("aclrtMallocPhysical") - pages == -(-count * (size + 1024) // (2 << 20))
+        vm.free_var_memory()

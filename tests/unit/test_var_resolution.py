@@ -2,6 +2,7 @@
 
 import threading
 
+import numpy as np
 import pytest
 
 from gevar.errors import AclError, AddressError, FormatError, StateError
@@ -69,6 +70,22 @@ def test_the_first_question_may_be_inside(vm: VarManager, memory: FakeMemory) ->
     assert _resolve(vm, 4095) == _only_block(memory) + 512 + 4095
     assert _resolve(vm, 0) == _only_block(memory) + 512
     assert memory.mallocs == [(HBM, 5120, 0)]
+
+
+def test_an_address_of_another_session_is_unknown(vm: VarManager, memory: FakeMemory) -> None:
+    other = make_manager(FakeMemory(), session_id=2)
+    for name in "ab":
+        other.assign_var_mem(name, None, make_desc(1000))
+    vm.assign_var_mem("a", None, make_desc(1000))
+    theirs = other["b"].logic_addr
+    for call in (vm.get_var_memory_addr, vm.check_logic_addr_valid):
+        with pytest.raises(AddressError, match="belongs to no variable"):
+            call(theirs)
+    with pytest.raises(AddressError, match="belongs to no variable"):
+        vm.resolve_many(np.array([BASE, theirs], np.uint64))
+    assert memory.mallocs == []
+    other["b"].dev_addr()
+    assert vm.get_var_mgr_info(theirs) is None
 
 
 def test_a_variable_at_offset_0_is_allocated_once(vm: VarManager, memory: FakeMemory) -> None:
