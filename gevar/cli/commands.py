@@ -9,6 +9,7 @@ from gevar.cli.extract import extract
 from gevar.cli.info import info
 from gevar.cli.inspect import inspect
 from gevar.cli.load import load
+from gevar.cli.passes import passes
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -17,5 +18,5 @@ def commands() -> None:
     """GE's variable manager: look at OM models and load them into device memory."""
 
 
-for _command in (info, inspect, load, build, extract, diff, bench):
+for _command in (info, inspect, load, build, extract, diff, bench, passes):
     commands.add_command(_command)

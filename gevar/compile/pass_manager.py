@@ -8,6 +8,7 @@ from gevar.compile.pass_context import PassContext
 from gevar.errors import GraphError, VariableError
 from gevar.graph import ComputeGraph
 from gevar.graph.graph_snapshot import taken_back_on_failure
+from gevar.status import FAILED
 
 AfterPass = Callable[[CompilePass, ComputeGraph], None]
 """Called after each pass with the graph that all are run on."""
@@ -73,7 +74,7 @@ class PassManager:
             context.changed_names.clear()
             for number, one in enumerate(self.passes):
                 if number == 0 or isinstance(one, NodePass):
-                    graph.root.topological_sorting()
+                    _sort(graph.root)
                 self._run_pass(one, graph, context)
                 if after_pass is not None:
                     after_pass(one, graph)
@@ -95,6 +96,13 @@ class PassManager:
                 except VariableError as error:
                     reason = f"{one.name}: {error}"
                     raise GraphError(part.name, reason, node=error.var_key, status=one.failure_status) from error
+
+
+def _sort(root: ComputeGraph) -> None:
+    try:
+        root.topological_sorting()
+    except GraphError as error:
+        raise GraphError(error.graph, error.reason, node=error.node, status=FAILED) from error
 
 
 def _with_subgraphs(graph: ComputeGraph) -> Iterator[ComputeGraph]:

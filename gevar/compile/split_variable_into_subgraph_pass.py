@@ -54,7 +54,7 @@ def _split_into(variable: Node, consumer: InDataAnchor, context: PassContext) ->
     runner, index = consumer
     is_changed = False
     for subgraph in runner.subgraphs:
-        if runner.type == PARTITIONED_CALL and subgraph.attrs.get_as(GRAPH_UNKNOWN_FLAG, bool):
+        if runner.type == PARTITIONED_CALL and _has_unknown_shape(subgraph):
             context.log.refused(
                 variable.name, f"shapes in {subgraph.name!r}, which {runner.name!r} runs, are not known"
             )
@@ -74,6 +74,21 @@ def _inner_data(subgraph: ComputeGraph, index: int) -> Node | None:
     """The Data of a subgraph that stands for an input of the node that runs it."""
     found = (node for node in subgraph if node.type == "Data")
     return next((node for node in found if node.op_desc.attrs.get_as(PARENT_NODE_INDEX, int) == index), None)
+
+
+def _has_unknown_shape(graph: ComputeGraph) -> bool:
+    """Whether a graph says so, or a description in it or below has an unknown dimension."""
+    open_graphs = [graph]
+    while open_graphs:
+        part = open_graphs.pop()
+        if part.attrs.get_as(GRAPH_UNKNOWN_FLAG, bool):
+            return True
+        for node in part:
+            descs = (*node.op_desc.input_descs, *node.op_desc.output_descs)
+            if any(dim < 0 for desc in descs for dim in desc.shape):
+                return True
+            open_graphs += node.subgraphs
+    return False
 
 
 def _is_batch_case(runner: Node) -> bool:

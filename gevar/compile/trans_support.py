@@ -51,8 +51,8 @@ def is_registered(src_format: int, dst_format: int) -> bool:
     Examples
     --------
     >>> from gevar.types import Format
-    >>> is_registered(Format.FORMAT_NCHW, Format.FORMAT_NC1HWC0), is_registered(Format.FORMAT_HWCN, Format.FORMAT_NC1HWC0)
-    (True, False)
+    >>> [is_registered(plain, Format.FORMAT_NC1HWC0) for plain in (Format.FORMAT_NCHW, Format.FORMAT_HWCN)]
+    [True, False]
     """
     key = primary_format(src_format), primary_format(dst_format)
     pair = FORWARD.get(key) or BACKWARD.get(key)

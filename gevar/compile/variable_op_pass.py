@@ -113,7 +113,7 @@ def _fuse(group: VariableGroup, log: PassLog) -> list[TransNodeInfo]:
             step = next_step(group)
             check_inverse_writers(group)
         except FusionRefused as reason:
-            log.refused(group.name, f"after {len(road)} steps: {reason}" if road else str(reason))
+            log.refused(group.name, f"no step after the {len(road)} of its road: {reason}" if road else str(reason))
             return road
         if not road and has_other_format(group, step):
             road.append(TransNodeInfo("ReFormat", variable_desc(group.variables[0]), step.input))

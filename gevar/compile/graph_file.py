@@ -1,0 +1,73 @@
+"""Reading a graph from a file: an OM model, or a message `ModelDef` or `GraphDef`, in wire form or as text."""
+
+from pathlib import Path
+from typing import Final, TypeVar
+
+from google.protobuf import text_format
+from google.protobuf.message import Message
+
+from gevar.errors import GraphError, ModelFileError
+from gevar.graph import ComputeGraph, Model
+from gevar.om import open_om
+from gevar.om.header import MODEL_FILE_MAGIC, OM2_MAGIC
+from gevar.proto import ge_ir
+from gevar.proto.parse import parse_message
+
+_TEXT_SUFFIXES: Final = frozenset({".txt", ".pbtxt", ".prototxt"})
+_M = TypeVar("_M", bound=Message)
+
+
+def read_graph_file(path: str | Path) -> ComputeGraph:
+    """Return the root graph in a file, with its subgraphs.
+
+    Parameters
+    ----------
+    path
+        An OM file (its first model counts), or a message: text where the name ends in `.txt`, `.pbtxt` or `.prototxt`,
+        else in wire form. A `ModelDef` without graphs is read as a `GraphDef`.
+
+    Raises
+    ------
+    ModelFileError
+        The file is none of these, or its graph is wrong; it names the file.
+    OSError
+        The file cannot be read.
+    """
+    path = Path(path)
+    try:
+        model_def = _read_model_def(path)
+        graph = Model.from_proto(model_def).graph
+    except GraphError as error:
+        raise ModelFileError(path, None, "graph", str(error), status=error.status) from error
+    except ModelFileError as error:
+        if error.file is not None:
+            raise
+        raise ModelFileError(path, error.offset, error.field, error.reason, status=error.status) from error
+    if graph is None:
+        raise ModelFileError(path, None, model_def.DESCRIPTOR.full_name, "the model has no graph")
+    return graph
+
+
+def _read_model_def(path: Path) -> ge_ir.ModelDef:
+    data = path.read_bytes()
+    if data[:4] in (MODEL_FILE_MAGIC.to_bytes(4, "little"), OM2_MAGIC):
+        with open_om(path) as om:
+            return om.models[0].model_def()
+    read = _from_text if path.suffix in _TEXT_SUFFIXES else parse_message
+    try:
+        model_def = read(ge_ir.ModelDef, data)
+        if model_def.graph:
+            return model_def
+    except ModelFileError:  # a graph's fields are others than a model's
+        pass
+    graph_def = read(ge_ir.GraphDef, data)
+    if not graph_def.op:
+        raise ModelFileError(path, None, graph_def.DESCRIPTOR.full_name, "no node is in it; give an OM file or a graph")
+    return ge_ir.ModelDef(name=graph_def.name, graph=[graph_def])
+
+
+def _from_text(cls: type[_M], data: bytes) -> _M:
+    try:
+        return text_format.Parse(data.decode(), cls())
+    except (text_format.ParseError, UnicodeDecodeError) as error:
+        raise ModelFileError(None, None, cls.DESCRIPTOR.full_name, str(error)) from error
