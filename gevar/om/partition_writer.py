@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from google.protobuf.message import EncodeError
+
 from gevar.om.header import VERSION_2, ModelFileHeader, ModelType
 from gevar.om.model_def import MAX_BYTES as MODEL_DEF_MAX_BYTES
 from gevar.om.partition import MAX_FLOW_PARTITIONS, MAX_PARTITIONS, WIDE_TABLE, PartitionType, partition_type_name
@@ -34,7 +36,8 @@ OM_INFO_TYPES: Final = (
 _LARGE: Final = (PartitionType.WEIGHTS_DATA, PartitionType.TBE_KERNELS, PartitionType.CUST_AICPU_KERNELS)
 _MAX_BYTES: Final = (1 << 32) - 1
 """Longest partition of a type that is not in `_LARGE`."""
-_INT64_LIST: Final = 2
+_VT_LIST_INT: Final = 2
+_ADVICE: Final = "move constants out of it, into the weights or external files"
 
 
 def model_body(message: ge_ir.ModelDef, partitions: Sequence[tuple[int, Blob]], *, is_flow: bool = False) -> Blob:
@@ -46,13 +49,7 @@ def model_body(message: ge_ir.ModelDef, partitions: Sequence[tuple[int, Blob]], 
         A reader would refuse the model: too many partitions, or one that is too long.
     """
     _update_om_info(message, partitions)
-    size_bytes = message.ByteSize()
-    if size_bytes > MODEL_DEF_MAX_BYTES:
-        raise ValueError(
-            f"the message of model {message.name} takes {size_bytes} B, protobuf allows {MODEL_DEF_MAX_BYTES} B; "
-            "move constants out of it, into the weights or external files"
-        )
-    model_def = Blob.of(message.SerializeToString(deterministic=True))
+    model_def = Blob.of(_serialised(message))
     parts = [part for part in ((PartitionType.MODEL_DEF, model_def), *partitions) if part[1].size_bytes]
     parts.sort(key=lambda part: _ORDER.index(part[0]) if part[0] in _ORDER else len(_ORDER))
     _check(message.name, parts, MAX_FLOW_PARTITIONS if is_flow else MAX_PARTITIONS)
@@ -93,6 +90,17 @@ def bundle_file(files: Sequence[Blob], variable_size: int) -> Blob:
     return Blob.joined([Blob.of(head), body])
 
 
+def _serialised(message: ge_ir.ModelDef) -> bytes:
+    try:
+        data = message.SerializeToString(deterministic=True)
+    except EncodeError as error:  # what protobuf says where it would be longer than it can count
+        raise ValueError(f"the message of model {message.name} is too long: {error}; {_ADVICE}") from error
+    if len(data) > MODEL_DEF_MAX_BYTES:
+        size = f"{len(data)} B, protobuf allows {MODEL_DEF_MAX_BYTES} B"
+        raise ValueError(f"the message of model {message.name} takes {size}; {_ADVICE}")
+    return data
+
+
 def _table(parts: Sequence[tuple[int, Blob]], mem_offset: int = 0) -> bytes:
     entries = []
     for kind, blob in parts:
@@ -116,5 +124,5 @@ def _update_om_info(message: ge_ir.ModelDef, partitions: Sequence[tuple[int, Blo
         return
     stored = message.attr[OM_INFO_LIST_ATTR].list
     sizes = dict(reversed([(kind, blob.size_bytes) for kind, blob in partitions]))
-    stored.val_type = _INT64_LIST
+    stored.val_type = _VT_LIST_INT
     stored.i[:] = [sizes.get(kind, 0) for kind in OM_INFO_TYPES[: len(stored.i)]]

@@ -151,7 +151,7 @@ def check_file(data: bytes, folder: Path | None = None) -> list[CheckedModel]:
     for index, model in enumerate(checked):
         check_variables(model)
         check_external(model, folder)
-        if not (index == 0 and is_dynamic):
+        if index or not (is_dynamic or data[82] == 3):  # the constants of such a root lie with the models inside
             check_weights(model)
     return checked
 
