@@ -44,8 +44,13 @@ class AttrMap(MutableMapping[str, AttrValue]):
     @classmethod
     def from_proto(cls, attrs: Mapping[str, ge_ir.AttrDef], sharing: Sharing | None = None) -> Self:
         """Return the attributes of a message, which may go afterwards."""
-        found = cls()
-        found._wires = (sharing or Sharing()).wires(attrs)
+        return cls.of_wires((sharing or Sharing()).wires(attrs))
+
+    @classmethod
+    def of_wires(cls, wires: dict[str, bytes]) -> Self:
+        """Return attributes that are in wire form already; the dict belongs to it then."""
+        found = cls.__new__(cls)
+        found._wires = wires
         return found
 
     def write_to(self, attrs: MutableMapping[str, ge_ir.AttrDef]) -> None:

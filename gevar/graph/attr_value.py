@@ -140,7 +140,7 @@ def attr_kind(attr: ge_ir.AttrDef) -> ValueType:
 
 
 def attr_from_wire(wire: bytes) -> AttrValue:
-    """Return the value that the message `AttrDef` holds.
+    """Return the value that a message `AttrDef` in wire form holds.
 
     Raises
     ------
@@ -149,7 +149,19 @@ def attr_from_wire(wire: bytes) -> AttrValue:
     GraphError
         It is a graph that is wrong.
     """
-    attr = parse_message(ge_ir.AttrDef, wire)
+    return attr_from_proto(parse_message(ge_ir.AttrDef, wire))
+
+
+def attr_from_proto(attr: ge_ir.AttrDef) -> AttrValue:
+    """Return the value that a message holds.
+
+    Raises
+    ------
+    ModelFileError
+        A tensor in it has a text that is none.
+    GraphError
+        It is a graph that is wrong.
+    """
     kind = attr_kind(attr)
     if kind is ValueType.VT_NONE:
         return None
@@ -164,7 +176,12 @@ def attr_from_wire(wire: bytes) -> AttrValue:
 
 
 def attr_to_wire(value: AttrValue, kind: ValueType | None = None) -> bytes:
-    """Return the message `AttrDef` that holds a value, of the kind that the value tells or of a given one.
+    """Return the message of `attr_to_proto` in wire form; raises as that."""
+    return attr_to_proto(value, kind).SerializeToString(deterministic=True)
+
+
+def attr_to_proto(value: AttrValue, kind: ValueType | None = None) -> ge_ir.AttrDef:
+    """Return the message that holds a value, of the kind that the value tells or of a given one.
 
     Raises
     ------
@@ -198,7 +215,7 @@ def attr_to_wire(value: AttrValue, kind: ValueType | None = None) -> bytes:
             getattr(attr, _FIELD_OF[kind]).CopyFrom(stored)
         else:
             setattr(attr, _FIELD_OF[kind], stored)
-    return attr.SerializeToString(deterministic=True)
+    return attr
 
 
 def _from_stored(field: str, stored: object) -> AttrScalar:

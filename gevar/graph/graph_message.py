@@ -16,6 +16,7 @@ from gevar.graph.attr_map import AttrMap
 from gevar.graph.compute_graph import ComputeGraph
 from gevar.graph.node import Node
 from gevar.graph.op_desc import OpDesc
+from gevar.graph.op_wire import take_apart
 from gevar.graph.sharing import Sharing, rest_of
 from gevar.proto import ge_ir
 
@@ -34,10 +35,14 @@ def read_graph(message: ge_ir.GraphDef, sharing: Sharing) -> ComputeGraph:
     graph = ComputeGraph(message.name)
     graph._rest = rest_of(message, _OWNED)
     graph.attrs = AttrMap.from_proto(message.attr, sharing)
-    nodes = [graph.add_node(OpDesc.from_proto(op, sharing)) for op in message.op]
-    for node, op in zip(nodes, message.op, strict=True):
-        if op.input:
-            _read_edges(graph, node, tuple(op.input))
+    with_edges = []
+    for op in message.op:
+        parts = take_apart(op.SerializeToString(deterministic=True), sharing)
+        node = graph.add_node(OpDesc.from_parts(parts))
+        if parts.inputs:
+            with_edges.append((node, parts.inputs))
+    for node, inputs in with_edges:
+        _read_edges(graph, node, tuple(inputs))
     graph._inputs = [_anchor(graph, text, None, "graph input").node for text in message.input]
     graph._outputs = [_anchor(graph, text, None, "graph output") for text in message.output]
     stored = tuple(message.input), tuple(message.output)

@@ -1,12 +1,13 @@
 """What a node does: type, attributes, tensor descriptions, and what the builder wrote about memory."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from gevar.errors import GraphError
 from gevar.graph.attr_map import AttrMap
 from gevar.graph.attr_value import AttrValue
-from gevar.graph.sharing import Sharing, StoredTensorDesc, rest_of, stored_tensor_desc
+from gevar.graph.op_wire import OpParts, take_apart
+from gevar.graph.sharing import Sharing, StoredTensorDesc, stored_tensor_desc
 from gevar.proto import ge_ir
 from gevar.types.tensor_desc import TensorDesc
 
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
 T = TypeVar("T", int, str, bool)
 Descs = Mapping[str, TensorDesc] | Sequence[TensorDesc]
 """Descriptions of inputs or outputs in index order, by name or without names."""
-
-_OWNED: Final = frozenset(
-    {"name", "type", "input", "attr", "id", "stream_id", "input_desc", "output_desc", "subgraph_name"}
-)
 
 
 class _Stored(Generic[T]):
@@ -112,18 +109,22 @@ class OpDesc:
     @classmethod
     def from_proto(cls, op: ge_ir.OpDef, sharing: Sharing | None = None) -> Self:
         """Return what a message holds, without its edges."""
-        sharing = sharing or Sharing()
+        return cls.from_parts(take_apart(op.SerializeToString(deterministic=True), sharing or Sharing()))
+
+    @classmethod
+    def from_parts(cls, parts: OpParts) -> Self:
+        """Return what the parts of a message say, without its edges; the parts belong to it then."""
         found = cls.__new__(cls)
-        found._name = sharing.text(op.name)
+        found._name = parts.name
         found._node = None
-        found._inputs = [sharing.desc(desc) for desc in op.input_desc]
-        found._outputs = [sharing.desc(desc) for desc in op.output_desc]
-        found._subgraph_names = tuple(op.subgraph_name)
-        found._rest = sharing.wire(rest_of(op, _OWNED))
-        found.type = sharing.text(op.type)
-        found.id = op.id
-        found.stream_id = op.stream_id
-        found.attrs = AttrMap.from_proto(op.attr, sharing)
+        found._inputs = parts.input_descs
+        found._outputs = parts.output_descs
+        found._subgraph_names = parts.subgraph_names
+        found._rest = parts.rest
+        found.type = parts.type
+        found.id = parts.id
+        found.stream_id = parts.stream_id
+        found.attrs = AttrMap.of_wires(parts.attrs)
         return found
 
     def write_to(self, op: ge_ir.OpDef) -> None:

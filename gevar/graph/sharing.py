@@ -64,13 +64,21 @@ _known_stored = lru_cache(maxsize=1024)(_new_stored)
 class Sharing:
     """Remembers what was read, for as long as a graph or model is read.
 
+    Attributes
+    ----------
+    entries : dict
+        Entries of maps of attributes in wire form -> name and value.
+    descs : dict
+        Descriptions by their wire form.
+
     Thread safety: none; make one for each reading.
     """
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
         self._wires: dict[bytes, bytes] = {}
-        self._descs: dict[bytes, StoredTensorDesc] = {}
+        self.entries: dict[bytes, tuple[str, bytes]] = {}
+        self.descs: dict[bytes, StoredTensorDesc] = {}
 
     def text(self, text: str) -> str:
         """Return the first text equal to this one."""
@@ -89,12 +97,11 @@ class Sharing:
             found[text(name, name)] = wire(data, data)
         return found
 
-    def desc(self, message: ge_ir.TensorDescriptor) -> StoredTensorDesc:
+    def desc(self, wire: bytes) -> StoredTensorDesc:
         """Return the description in a message, one for equal messages."""
-        wire = message.SerializeToString(deterministic=True)
-        known = self._descs.get(wire)
+        known = self.descs.get(wire)
         if known is None:
-            known = self._descs[wire] = StoredTensorDesc(wire)
+            known = self.descs[wire] = StoredTensorDesc(wire)
         return known
 
 

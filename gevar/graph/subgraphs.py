@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from gevar.errors import GraphError
+from gevar.graph.all_nodes import nodes_from
 from gevar.graph.node import Node
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ class SubgraphOwner:
         met: set[SubgraphOwner] = set()
         for graph in (self, *self._subgraphs.values()):
             if graph is self or (graph._parent_node is None and graph not in met):
-                met.add(graph)
-                yield from _nodes_from(graph, met)
+                yield from nodes_from(graph, met, iter, _subgraphs_of)
 
     def add_subgraph(self, node: Node, subgraph: "ComputeGraph") -> None:
         """Let a node run a graph, which comes with the subgraphs that it has.
@@ -139,18 +139,8 @@ class SubgraphOwner:
         node.op_desc._subgraph_names = ()
 
 
-def _nodes_from(start: SubgraphOwner, met: set[SubgraphOwner]) -> Iterator[Node]:
-    stack = [iter(start)]
-    while stack:
-        node = next(stack[-1], None)
-        if node is None:
-            stack.pop()
-            continue
-        yield node
-        if node.op_desc._subgraph_names:
-            new = [graph for graph in dict.fromkeys(node.subgraphs) if graph not in met]
-            met.update(new)
-            stack.extend(iter(graph) for graph in reversed(new))
+def _subgraphs_of(node: Node) -> "tuple[ComputeGraph, ...]":
+    return node.subgraphs if node.op_desc._subgraph_names else ()
 
 
 def _detach(subgraph: "ComputeGraph", root: "ComputeGraph") -> None:
