@@ -12,8 +12,9 @@ from typing import Final
 from gevar.align import TENSOR_ALIGN_BYTES
 from gevar.compile.var_mem_assign_util_chains import assign_var_attr2_nodes
 from gevar.compile.var_mem_assign_util_ops import (
-    STATIC_MEMORY_TYPES,
     graph_error,
+    has_static_memory,
+    manager_name,
     output_memory_type,
     static_memory_size,
     var_op_of,
@@ -23,10 +24,7 @@ from gevar.graph import ComputeGraph, Node
 from gevar.status import FAILED
 from gevar.types import LogicAddr, MemType, TensorDesc
 from gevar.var import VARIABLE, VarManager
-from gevar.var.var_op import REF_VAR_SRC_VAR_NAME
 
-ATTR_SRC_CONST_NAME: Final = "_src_const_name"
-"""Attribute: the name that the manager knows a node by."""
 ATTR_SRC_VAR_NAME: Final = "_src_var_name"
 """Attribute: the variable that a variable is a shadow of, in another data type."""
 
@@ -83,7 +81,7 @@ class VarMemAssignUtil:
         Differs: edge 8 of docs/differences.md; a variable that is there with less memory than this graph needs grows,
         where GE gives out the memory that is too small.
         """
-        nodes = [self._static_node(node) for node in self._graph.all_nodes() if _has_static_memory(node)]
+        nodes = [self._static_node(node) for node in self._graph.all_nodes() if has_static_memory(node)]
         with self._vm.transaction():
             addrs = [self._assign(one) for one in nodes]
         for one, addr in zip(nodes, addrs, strict=True):
@@ -136,9 +134,8 @@ class VarMemAssignUtil:
     def _static_node(self, node: Node) -> _StaticNode:
         if not node.op_desc.output_descs:
             raise graph_error(node, f"is a {node.type} without outputs; give it one", FAILED)
-        name = node.op_desc.attrs.get_as(ATTR_SRC_CONST_NAME, str) or node.name
         desc = node.op_desc.output_desc(0).replace(size=static_memory_size(node, self._pad_bytes))
-        return _StaticNode(node, name, desc, output_memory_type(node))
+        return _StaticNode(node, manager_name(node), desc, output_memory_type(node))
 
     def _assign(self, one: _StaticNode) -> LogicAddr:
         """Give a variable memory, if it has none in this form, and return its address."""
@@ -158,7 +155,3 @@ class VarMemAssignUtil:
         current = self._vm.get_cur_var_desc(one.name)
         same_key = current.format == one.desc.format and current.dtype == one.desc.dtype
         return not same_key or current.size >= one.desc.size
-
-
-def _has_static_memory(node: Node) -> bool:
-    return node.type in STATIC_MEMORY_TYPES and REF_VAR_SRC_VAR_NAME not in node.op_desc.attrs

@@ -14,6 +14,8 @@ CONSTANT: Final = "Const"
 STATIC_MEMORY_TYPES: Final = frozenset({VARIABLE, CONSTANTOP, FILECONSTANT, CONSTPLACEHOLDER})
 """Types of nodes that get memory for the life of a session."""
 
+ATTR_SRC_CONST_NAME: Final = "_src_const_name"
+"""Attribute: the name that the manager knows a node by."""
 ATTR_NAME_WEIGHTS: Final = "value"
 ATTR_OUTPUT_MEMORY_TYPE: Final = "_output_memory_type"
 ATTR_NAME_LENGTH: Final = "length"
@@ -28,6 +30,16 @@ _PLACE_ATTRS: Final = {
 def graph_error(node: Node, reason: str, status: int = FAILED) -> GraphError:
     """Make the error for a node."""
     return GraphError(node.owner_compute_graph.name, reason, node=node.name, status=status)
+
+
+def has_static_memory(node: Node) -> bool:
+    """Tell whether a node gets memory of its own for the life of a session; a reference to a variable does not."""
+    return node.type in STATIC_MEMORY_TYPES and REF_VAR_SRC_VAR_NAME not in node.op_desc.attrs
+
+
+def manager_name(node: Node) -> str:
+    """Return the name that the variable manager knows a node by."""
+    return node.op_desc.attrs.get_as(ATTR_SRC_CONST_NAME, str) or node.name
 
 
 def var_op_of(node: Node) -> VarOp:

@@ -8,7 +8,12 @@ from typing import BinaryIO
 
 
 def write_atomically(
-    path: Path, write: Callable[[BinaryIO], None], *, before_naming: Callable[[], None] | None = None
+    path: Path,
+    write: Callable[[BinaryIO], None],
+    *,
+    before_naming: Callable[[], None] | None = None,
+    mode: int = 0o666,
+    draft_name: str | None = None,
 ) -> None:
     """Write a new file beside the path and give it the name when it is complete and on the disk.
 
@@ -20,6 +25,11 @@ def write_atomically(
         Writes the content to an empty file.
     before_naming
         Called when the content is on the disk and the name is not given yet.
+    mode
+        Permissions of the new file, of which the process takes its umask.
+    draft_name
+        Name that the file has while it is written, so that whoever knows that nobody writes finds what a killed process
+        left; a random one where None.
 
     Raises
     ------
@@ -29,9 +39,9 @@ def write_atomically(
     After failure: `path` is as it was before; nothing else is left.
     Thread safety: may be called from several threads, also for one path; the last to finish wins.
     """
-    draft = path.with_name(f".gevar-{secrets.token_hex(8)}.tmp")
+    draft = path.with_name(draft_name or f".gevar-{secrets.token_hex(8)}.tmp")
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb") as file:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gevar import status
-from tests.golden import passes_graph
+from tests.golden import passes_cache, passes_graph, passes_rebuild
 from tests.golden.facts import Json, Place, Report, State
 
 KINDS = ("graph_cases", "rebuild_sequences", "cache_match_cases", "trans_var_data_cases")
@@ -21,7 +21,11 @@ CASE_TEXT = ("id", "title", "basis", "note")
 Comparer = Callable[[Mapping[str, Any], Place, Report], None]
 """Compares one case, which lies at a place of the document; every fact but `CASE_TEXT` is for it to mark or compare."""
 
-COMPARERS: Mapping[str, Comparer] = {"graph_cases": passes_graph.check_case}
+COMPARERS: Mapping[str, Comparer] = {
+    "graph_cases": passes_graph.check_case,
+    "rebuild_sequences": passes_rebuild.check_case,
+    "cache_match_cases": passes_cache.check_case,
+}
 
 
 def matches(document: Json) -> bool:
