@@ -8,13 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gevar.om import open_om
+from gevar.om import GeRootModel, open_om, write_om
 from gevar.om.builder import OmBuilder
+from gevar.om.external_weights_writer import ExternalWeightMode
 from gevar.om.model import OmModel
 from gevar.types import DataType, Format, TensorDesc
 from gevar.types.format import format_from_c0, format_from_sub
 from gevar.types.tensor_sizes import tensor_memory_size_with_auto_padding, tensor_size_in_bytes
 from tests.helpers.om_bytes import TakenApart, take_apart
+from tests.helpers.om_rules import check_file, check_sizes
 
 SIZED_TYPES = [dtype for dtype in DataType if dtype.element_bits is not None]
 FORMATS = [
@@ -183,6 +185,44 @@ def check_places(model: OmModel, expected: Expected) -> None:
     assert weights is not None
     end = spans[-1][1] if spans else 512
     assert weights.mem_size == model.int_attr("weight_size") == -(-(end + 32) // 512) * 512
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(made=models())
+def test_names_as_numbers_and_parsed_forms(path: Path, made: tuple[OmBuilder, Expected]) -> None:
+    """The same model with numbers for names; and from its parsed form, byte for byte."""
+    builder, _ = made
+    builder.write(path)
+    with open_om(path) as om:
+        plain = om.models[0].model_def()
+    for compress in (False, True):
+        builder.write(path, compress=compress)
+        data = path.read_bytes()
+        (checked,) = check_file(data)
+        check_sizes(checked)
+        with open_om(path) as om:
+            model = om.models[0]
+            assert model.is_compressed is compress
+            message = model.model_def()
+            for name in ("om_compress_version", "attr_name_enum", "attr_value_enum", "attrs_use_string_value"):
+                message.attr.pop(name, None)
+            assert message == plain
+            root = GeRootModel.from_om(om)
+            write_om(path.with_name("again.om"), root)
+        assert path.with_name("again.om").read_bytes() == data
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(made=models(), mode=st.sampled_from([1, 2]))
+def test_external_weights(path: Path, made: tuple[OmBuilder, Expected], mode: ExternalWeightMode) -> None:
+    builder, expected = made
+    builder.write(path, external_weight=mode)
+    (checked,) = check_file(path.read_bytes(), path.parent / "weight")
+    moved = {name for name, kind in expected.kinds.items() if kind in ("Const", "Constant") and expected.data[name]}
+    found = {name[:-65]: op for name, op in checked.ops.items() if op.type == "FileConstant"}
+    assert set(found) == moved
+    kept = [name for name, op in checked.ops.items() if op.type != "FileConstant"]
+    assert kept == [name for name in expected.kinds if name not in moved]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -17,7 +17,7 @@ from gevar.types import LogicAddr
 from tests.helpers.shared import shared_files, shared_path
 
 COMPRESSION = {"om_compress_version", "attr_name_enum", "attr_value_enum", "attrs_use_string_value"}
-"""Attributes of a model whose names are compressed; the writer does not compress."""
+"""Attributes of a model whose names are compressed; these are written plain."""
 
 
 def static_models(folder: str) -> Iterator[OmFile]:
