@@ -1,5 +1,6 @@
 """Files that appear under their name complete, or not at all."""
 
+import errno
 import os
 import secrets
 from collections.abc import Callable
@@ -34,11 +35,13 @@ def write_atomically(
     Raises
     ------
     OSError
-        The file cannot be written. What `write` and `before_naming` raise goes through.
+        The file cannot be written; its folder is not there. What `write` and `before_naming` raise goes through.
 
     After failure: `path` is as it was before; nothing else is left.
     Thread safety: may be called from several threads, also for one path; the last to finish wins.
     """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "the folder to write to is not there", str(path))
     draft = path.with_name(draft_name or f".gevar-{secrets.token_hex(8)}.tmp")
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:

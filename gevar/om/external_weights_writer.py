@@ -216,7 +216,7 @@ def _size(path: Path) -> int:
 
 
 def _put(path: Path, data: bytes) -> None:
-    write_atomically(path, partial(_write_content, memoryview(data)))
+    write_atomically(path, partial(_write_content, memoryview(data)), mode=0o600)
 
 
 def _write_content(data: Content, file: BinaryIO) -> None:

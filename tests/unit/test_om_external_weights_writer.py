@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gevar.om import OmBuilder, SparseBytes, StreamedBytes, open_om
-from gevar.om.attr_value import attr_value
+from gevar.om.attr_value import plain_value
 from gevar.om.external_weights_writer import ExternalWeightMode, ExternalWeightsWriter
 from gevar.om.node import OmNode
 from gevar.proto import ge_ir
@@ -44,7 +44,7 @@ def places(path: Path) -> dict[str, tuple[object, object, object]]:
     with open_om(path) as om:
         found = {}
         for node in om.models[0].variable_nodes():
-            values = tuple(attr_value(node.attrs[name]) for name in ("location", "offset", "length"))
+            values = tuple(plain_value(node.attrs[name]) for name in ("location", "offset", "length"))
             found[node.name[:-65]] = values
         return found
 
@@ -236,7 +236,9 @@ def test_a_folder_may_be_given(tmp_path: Path) -> None:
     check_file((tmp_path / "m.om").read_bytes(), tmp_path / "elsewhere")
 
 
-def test_the_list_is_for_its_owner_only_while_it_is_locked(tmp_path: Path) -> None:
+def test_the_list_is_for_its_owner_only(tmp_path: Path) -> None:
+    net(a=b"x").write(tmp_path / "m.om", external_weight=1)
+    assert stat.S_IMODE((tmp_path / "weight" / "meta.json").stat().st_mode) == 0o600
     with ExternalWeightsWriter(tmp_path / "w", 1, prefix="m"):
         assert stat.S_IMODE((tmp_path / "w" / "meta.json").stat().st_mode) == 0o600
     assert not (tmp_path / "w").exists(), "nothing was committed"
@@ -284,7 +286,7 @@ def test_names_and_places_are_those_of_ge(tmp_path: Path) -> None:
             for node in model.variable_nodes():
                 if node.type != "FileConstant":
                     continue
-                location, offset, length = (attr_value(node.attrs[key]) for key in ("location", "offset", "length"))
+                location, offset, length = (plain_value(node.attrs[key]) for key in ("location", "offset", "length"))
                 assert isinstance(location, str)
                 assert isinstance(offset, int)
                 assert isinstance(length, int)

@@ -114,3 +114,8 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, step: str) -> None:
         )
     assert list(tmp_path.iterdir()) == [path]
     assert path.is_dir() or path.read_bytes() == b"old"
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"the folder to write to is not there: .*no/file"):
+        write_atomically(tmp_path / "no" / "file", lambda file: None)
