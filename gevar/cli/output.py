@@ -35,7 +35,8 @@ def backend_option(function: _F) -> _F:
 
 def print_json(value: object) -> None:
     """Print one JSON value, readable, in the order it was built."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    print(text.encode(errors="backslashreplace").decode())  # names that are not UTF-8 have surrogates
 
 
 def print_banner(runtime: Runtime) -> None:

@@ -140,15 +140,7 @@ def attr_kind(attr: ge_ir.AttrDef) -> ValueType:
 
 
 def attr_from_wire(wire: bytes) -> AttrValue:
-    """Return the value that a message `AttrDef` in wire form holds.
-
-    Raises
-    ------
-    ModelFileError
-        The bytes are no such message.
-    GraphError
-        It is a graph that is wrong.
-    """
+    """Return the value in a message `AttrDef` in wire form; raises as `attr_from_proto`, also for other bytes."""
     return attr_from_proto(parse_message(ge_ir.AttrDef, wire))
 
 

@@ -1,41 +1,26 @@
-"""Plain Python values of model attributes."""
+"""Attributes of models that are plain values: numbers, text, lists of them, and bytes."""
 
-from google.protobuf.message import Message
+from typing import Final, TypeAlias, cast
 
+from gevar.graph.attr_value import ValueType, attr_from_proto, attr_kind
 from gevar.proto import ge_ir
 
-ListOfValues = list[int] | list[float] | list[bool] | list[str] | list[list[int]]
-AttrValue = int | float | bool | str | bytes | ListOfValues | Message | None
-"""What an attribute may hold: a Message for tensors, graphs and lists of them; None where it has no value."""
+PlainScalar: TypeAlias = int | float | bool | str | bytes
+PlainValue: TypeAlias = PlainScalar | tuple[PlainScalar, ...] | tuple[tuple[int | float, ...], ...]
+"""A value of one of `PLAIN_KINDS`, as `gevar.graph` has it."""
+
+PLAIN_KINDS: Final = frozenset(
+    {
+        *(ValueType.VT_INT, ValueType.VT_FLOAT, ValueType.VT_BOOL, ValueType.VT_STRING, ValueType.VT_DATA_TYPE),
+        *(ValueType.VT_LIST_INT, ValueType.VT_LIST_FLOAT, ValueType.VT_LIST_BOOL, ValueType.VT_LIST_STRING),
+        *(ValueType.VT_LIST_DATA_TYPE, ValueType.VT_LIST_NONE, ValueType.VT_BYTES),
+        *(ValueType.VT_LIST_LIST_INT, ValueType.VT_LIST_LIST_FLOAT),
+    }
+)
 
 
-def attr_text(data: bytes) -> str:
-    """Return text of an attribute, which need not be UTF-8; other bytes are escaped."""
-    return data.decode("utf-8", "backslashreplace")
-
-
-def attr_value(attr: ge_ir.AttrDef) -> AttrValue:
-    """Return the value of an attribute: text as str, bytes as bytes, lists of numbers or text as lists.
-
-    Source: GE source, graph_metadef/proto/ge_ir.proto, AttrDef.
-    """
-    kind = attr.WhichOneof("value")
-    if kind is None:
+def plain_value(attr: ge_ir.AttrDef | None) -> PlainValue | None:
+    """Return the value of an attribute; None for one of another kind, and for none."""
+    if attr is None or attr_kind(attr) not in PLAIN_KINDS:
         return None
-    if kind == "s":
-        return attr_text(attr.s)
-    if kind == "list":
-        return _list_value(attr.list)
-    if kind == "list_list_int":
-        return [list(row.list_i) for row in attr.list_list_int.list_list_i]
-    value: AttrValue = getattr(attr, kind)
-    return value
-
-
-def _list_value(stored: ge_ir.AttrDef_ListValue) -> AttrValue:
-    if stored.s:
-        return [attr_text(item) for item in stored.s]
-    for numbers in (stored.i, stored.f, stored.b, stored.dt):
-        if numbers:
-            return list(numbers)
-    return stored if any((stored.bt, stored.td, stored.t, stored.g, stored.na)) else []
+    return cast("PlainValue", attr_from_proto(attr))

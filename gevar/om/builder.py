@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gevar.om.attr_value import AttrValue
+from gevar.graph.attr_value import AttrValue
 from gevar.om.external_weights_writer import ExternalWeightMode
 from gevar.om.model_spec import (
     DATA,

@@ -11,11 +11,9 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from google.protobuf.message import Message
-
 from gevar.errors import ModelFileError
 from gevar.om.attr_names import ATTR_NAME_ENUM_ATTR, ATTR_VALUE_ENUM_ATTR, ATTRS_USE_STRING_VALUE_ATTR
-from gevar.om.attr_value import attr_value
+from gevar.om.attr_value import plain_value
 from gevar.om.consts import ConstNode, ConstStorage
 from gevar.om.header import Dialect
 from gevar.om.model import OmModel
@@ -179,8 +177,8 @@ def _model_def(model: OmModel, consts: Sequence[ConstNode], *, deep: bool) -> di
 
 def _attrs(attrs: Mapping[str, ge_ir.AttrDef]) -> dict[str, Json]:
     """Model attributes with a plain value, without the tables of names."""
-    values = {name: attr_value(attrs[name]) for name in sorted(attrs) if name not in _TABLE_ATTRS}
-    return {name: value for name, value in values.items() if not isinstance(value, bytes | Message)}
+    values = {name: plain_value(attrs[name]) for name in sorted(attrs) if name not in _TABLE_ATTRS}
+    return {name: value for name, value in values.items() if value is not None and not isinstance(value, bytes)}
 
 
 def _mismatch(const: ConstNode) -> bool:

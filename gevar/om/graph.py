@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gevar.graph.all_nodes import nodes_from
 from gevar.om.node import OmNode
 
 
@@ -24,21 +25,10 @@ def load_order(graphs: Sequence[OmGraph]) -> Iterator[OmNode]:
     for index, graph in enumerate(graphs):
         index_of.setdefault(graph.name, index)
     met: set[int] = set()
+
+    def owned(node: OmNode) -> list[int]:
+        return [index_of[name] for name in node.subgraph_names if name in index_of]
+
     for start in range(len(graphs)):
         if start not in met:
-            met.add(start)
-            yield from _from_graph(start, graphs, index_of, met)
-
-
-def _from_graph(start: int, graphs: Sequence[OmGraph], index_of: dict[str, int], met: set[int]) -> Iterator[OmNode]:
-    stack = [iter(graphs[start].nodes)]
-    while stack:
-        node = next(stack[-1], None)
-        if node is None:
-            stack.pop()
-            continue
-        yield node
-        owned = [index_of[name] for name in dict.fromkeys(node.subgraph_names) if name in index_of]
-        for index in reversed([index for index in owned if index not in met]):
-            met.add(index)
-            stack.append(iter(graphs[index].nodes))
+            yield from nodes_from(start, met, lambda index: graphs[index].nodes, owned)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from gevar.align import GIB
+from gevar.graph.attr_value import AttrValue
 from gevar.om.attr_def import attr_def, bool_list, int_list, name_lists
-from gevar.om.attr_value import AttrValue
 from gevar.om.consts import VALUE_ATTR
 from gevar.om.memory_plan import MemoryPlan
 from gevar.om.model_spec import DATA, NETOUTPUT, ExternalWeight, NodeSpec, OmModelSpec, TensorRef

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from gevar.errors import ModelFileError
 from gevar.om.attr_names import AttrNames, AttrTable, attr_table
-from gevar.om.attr_value import AttrValue, attr_value
+from gevar.om.attr_value import PlainValue, plain_value
 from gevar.om.consts import ConstNode, const_node
 from gevar.om.graph import OmGraph, load_order
 from gevar.om.inout_info import InOutInfo, read_inout_info
@@ -96,9 +96,9 @@ class OmModel:
         """Attributes of the model itself, without `tasks`; do not change them."""
         return self._decoded.message.attr
 
-    def attr(self, name: str) -> AttrValue:
-        """Return the value of a model attribute, None where it is absent."""
-        return attr_value(self.attrs[name]) if name in self.attrs else None
+    def attr(self, name: str) -> PlainValue | None:
+        """Return the plain value of a model attribute, None where it is absent or of another kind."""
+        return plain_value(self.attrs[name]) if name in self.attrs else None
 
     def int_attr(self, name: str, default: int = 0) -> int:
         """Return a numeric model attribute; an absent one reads `default`, as in GE."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gevar.align import GIB
-from gevar.om.attr_value import AttrValue
+from gevar.graph.attr_value import AttrValue
 from gevar.om.stored_bytes import Content, SparseBytes
 from gevar.types.addresses import LogicAddr
 from gevar.types.tensor_desc import TensorDesc

@@ -11,7 +11,7 @@ from typing import Final
 
 from gevar.errors import FormatError, ModelFileError, SizeOverflowError
 from gevar.om import OmFile, open_om
-from gevar.om.attr_value import attr_value
+from gevar.om.attr_value import plain_value
 from gevar.om.consts import ConstNode, ConstStorage
 from gevar.om.model import OmModel
 from gevar.om.node import CONSTANT, CONSTANTOP, VARIABLE, OmNode
@@ -87,10 +87,10 @@ class FileTensor:
         """
         attrs: dict[str, AttrValue] = {}
         for name in _VAR_OP_ATTRS:
-            value = attr_value(self.node.attrs[name]) if name in self.node.attrs else None
+            value = plain_value(self.node.attrs.get(name))
             if isinstance(value, int | str):
                 attrs[name] = value
-            elif isinstance(value, list):
+            elif isinstance(value, tuple):
                 attrs[name] = tuple(item for item in value if isinstance(item, int))
         data = self.const.data() if self.const is not None else None
         return VarOp(self.node.name, self.node.type, self.node.output_descs, self.node.output_i, data, attrs)
