@@ -17,6 +17,8 @@ from benchmarks.harness import BUILD, Row, commit, cpu_count
 BENCHMARKS = {
     "import-time": ("benchmarks.import_time", "import_time"),
     "inspect-memory": ("benchmarks.inspect_memory", "inspect_memory"),
+    "graph-read": ("benchmarks.graph_costs", "graph_read"),
+    "graph-memory": ("benchmarks.graph_costs", "graph_memory"),
     "upload-touched": ("benchmarks.upload_speed", "upload_touched"),
     "upload-fresh": ("benchmarks.upload_speed", "upload_fresh"),
     "malloc-free": ("benchmarks.runtime_costs", "malloc_free"),
@@ -38,6 +40,7 @@ BENCHMARKS = {
     "resolve-many": ("benchmarks.resolution", "resolve_many"),
     "resolve-threads": ("benchmarks.resolution", "resolve_threads"),
     "giant-pages": ("benchmarks.page_reads", "giant_pages"),
+    "pass-growth": ("benchmarks.pass_costs", "pass_growth"),
     "memory-page": ("benchmarks.memory_costs", "memory_page"),
     "memory-touch": ("benchmarks.memory_costs", "memory_first_touch"),
     "memory-growth": ("benchmarks.memory_costs", "memory_growth"),

@@ -77,6 +77,7 @@ class VariableRefDeleteOpPass(CompilePass):
     def __init__(self) -> None:
         self._root: ComputeGraph | None = None
         self._names: frozenset[str] = frozenset()
+        self._net_outputs: dict[ComputeGraph, list[Node]] = {}
 
     def run(self, graph: ComputeGraph, context: PassContext) -> None:
         """Do it to one graph.
@@ -102,7 +103,7 @@ class VariableRefDeleteOpPass(CompilePass):
         if out is None:
             raise GraphError(graph.name, f"is a ref node of {source!r} and has no producer", node=ref.name)
         if source != out.node.name:
-            target = _writing_output(out)
+            target = self._writing_output(out)
             desc = with_str_attr(target.node.op_desc.output_desc(target.idx), REF_VAR_SRC_VAR_NAME, source)
             target.node.op_desc.update_output_desc(target.idx, desc)
             context.log.changed(f"{ref.name!r} removed: {target!r} says that it writes {source!r}")
@@ -111,16 +112,16 @@ class VariableRefDeleteOpPass(CompilePass):
         isolate_node(ref, [0] if ref.out_data_anchors else [])
         graph.remove_node(ref)
 
-
-def _writing_output(out: OutDataAnchor) -> OutDataAnchor:
-    """The output that an output stands for: of a PartitionedCall, what feeds the NetOutput of its subgraph there."""
-    if out.node.type != PARTITIONED_CALL:
+    def _writing_output(self, out: OutDataAnchor) -> OutDataAnchor:
+        """The output that one stands for: of a PartitionedCall, what feeds the NetOutput of its subgraph there."""
+        if out.node.type != PARTITIONED_CALL:
+            return out
+        for subgraph in out.node.subgraphs:
+            if subgraph not in self._net_outputs:
+                self._net_outputs[subgraph] = [node for node in subgraph if node.type == NET_OUTPUT]
+            for node in self._net_outputs[subgraph]:
+                for index, desc in enumerate(node.op_desc.input_descs):
+                    peer = node.in_data_anchor(index).peer
+                    if peer is not None and int_attr(desc, PARENT_NODE_INDEX) == out.idx:
+                        return peer
         return out
-    for subgraph in out.node.subgraphs:
-        for node in subgraph:
-            if node.type == NET_OUTPUT:
-                for anchor in node.in_data_anchors:
-                    is_it = int_attr(node.op_desc.input_desc(anchor.idx), PARENT_NODE_INDEX) == out.idx
-                    if is_it and anchor.peer is not None:
-                        return anchor.peer
-    return out

@@ -3,6 +3,7 @@
 Source: GE source, compiler/graph/passes/variable_optimize/split_variable_into_subgraph_pass.cc.
 """
 
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from gevar.compile.compile_pass import NodePass
@@ -23,6 +24,22 @@ INSERT_BY_MBATCH: Final = "mbatch-inserted-node"
 """Attribute of a Case that was put in to choose among batch sizes."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """What variables that come into a subgraph meet there.
+
+    Attributes
+    ----------
+    data : dict
+        The first Data node for each input of the node that runs the subgraph.
+    has_unknown_shape : bool
+        Whether the graph says so, or a description in it or below has an unknown dimension.
+    """
+
+    data: dict[int, Node]
+    has_unknown_shape: bool
+
+
 class SplitVariableIntoSubgraphPass(NodePass):
     """Let readers inside a subgraph read a variable node of their own, of the same name, instead of a Data.
 
@@ -33,6 +50,10 @@ class SplitVariableIntoSubgraphPass(NodePass):
     """
 
     name: ClassVar[str] = "SplitVariableIntoSubgraphPass"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._insides: dict[ComputeGraph, _Inside] = {}
 
     def run_node(self, node: Node, context: PassContext) -> None:
         """Do it to the consumers of a variable.
@@ -47,37 +68,46 @@ class SplitVariableIntoSubgraphPass(NodePass):
         for out in node.out_data_anchors:
             for consumer in out.peers:
                 if consumer.node.op_desc.subgraph_instance_names and consumer.peer == out:
-                    _split_into(node, consumer, context)
+                    self._split_into(node, consumer, context)
+
+    def _split_into(self, variable: Node, consumer: InDataAnchor, context: PassContext) -> None:
+        runner, index = consumer
+        is_changed = False
+        for subgraph in runner.subgraphs:
+            inside = self._inside(subgraph)
+            if runner.type == PARTITIONED_CALL and inside.has_unknown_shape:
+                reason = f"shapes in {subgraph.name!r}, which {runner.name!r} runs, are not known"
+                context.log.refused(variable.name, reason)
+                return
+            data = inside.data.get(index)
+            is_changed = data is not None and bool(data.out_data_nodes)
+            if data is None or not is_changed:
+                context.log.refused(variable.name, f"nothing in {subgraph.name!r} reads {consumer!r}")
+                continue
+            _move_readers(variable, data, is_batch_case=_is_batch_case(runner))
+            context.log.changed(f"{variable.name!r} is in {subgraph.name!r} now, in place of {data.name!r}")
+        if is_changed and runner.type in WHILE_TYPES:
+            _read_after_loop(variable, consumer)
+
+    def _inside(self, subgraph: ComputeGraph) -> _Inside:
+        """Look into a subgraph once, however many variables come into it."""
+        inside = self._insides.get(subgraph)
+        if inside is None:
+            inside = self._insides[subgraph] = _Inside(_inner_data(subgraph), _has_unknown_shape(subgraph))
+        return inside
 
 
-def _split_into(variable: Node, consumer: InDataAnchor, context: PassContext) -> None:
-    runner, index = consumer
-    is_changed = False
-    for subgraph in runner.subgraphs:
-        if runner.type == PARTITIONED_CALL and _has_unknown_shape(subgraph):
-            context.log.refused(
-                variable.name, f"shapes in {subgraph.name!r}, which {runner.name!r} runs, are not known"
-            )
-            return
-        data = _inner_data(subgraph, index)
-        is_changed = data is not None and bool(data.out_data_nodes)
-        if data is None or not is_changed:
-            context.log.refused(variable.name, f"nothing in {subgraph.name!r} reads input {index} of {runner.name!r}")
-            continue
-        _move_readers(variable, data, is_batch_case=_is_batch_case(runner))
-        context.log.changed(f"{variable.name!r} is in {subgraph.name!r} now, in place of {data.name!r}")
-    if is_changed and runner.type in WHILE_TYPES:
-        _read_after_loop(variable, consumer)
-
-
-def _inner_data(subgraph: ComputeGraph, index: int) -> Node | None:
-    """The Data of a subgraph that stands for an input of the node that runs it."""
-    found = (node for node in subgraph if node.type == "Data")
-    return next((node for node in found if node.op_desc.attrs.get_as(PARENT_NODE_INDEX, int) == index), None)
+def _inner_data(subgraph: ComputeGraph) -> dict[int, Node]:
+    found: dict[int, Node] = {}
+    for node in subgraph:
+        if node.type == "Data":
+            index = node.op_desc.attrs.get_as(PARENT_NODE_INDEX, int)
+            if index is not None:
+                found.setdefault(index, node)
+    return found
 
 
 def _has_unknown_shape(graph: ComputeGraph) -> bool:
-    """Whether a graph says so, or a description in it or below has an unknown dimension."""
     open_graphs = [graph]
     while open_graphs:
         part = open_graphs.pop()
