@@ -67,6 +67,7 @@ def dynamic(name: str, models: Sequence[OmModelSpec], *, compress: bool = False)
     parts = [spec_parts(_as_subgraph(model), space) for model in models]
     for model, (message, _) in zip(models, parts, strict=True):
         message.graph[0].name = model.name
+        _number_results(message.graph[0])
     root = _root(name, models)
     message, partitions = spec_parts(root)
     _complete_root(message, models, [sub for sub, _ in parts])
@@ -96,6 +97,14 @@ def _as_subgraph(model: OmModelSpec) -> OmModelSpec:
             index += 1
         nodes.append(node)
     return replace(model, nodes=tuple(nodes))
+
+
+def _number_results(graph: ge_ir.GraphDef) -> None:
+    """Say of each result which output of the calling node it is."""
+    for op in graph.op:
+        if op.type == NETOUTPUT:
+            for index, desc in enumerate(op.input_desc):
+                desc.attr[PARENT_NODE_INDEX_ATTR].i = index
 
 
 def _root(name: str, models: Sequence[OmModelSpec]) -> OmModelSpec:

@@ -54,18 +54,8 @@ def plan_memory(model: OmModelSpec, space: "VariableSpace | None" = None) -> Mem
 
 
 def _place_variables(model: OmModelSpec, plan: MemoryPlan, space: "VariableSpace") -> None:
-    constants = EqualBytes()
-    files: dict[ExternalWeight, int] = {}
     for node in (node for node in model.nodes if node.type in (VARIABLE, CONSTANTOP, FILECONSTANT)):
-        width = node.outputs[0].dtype.size_code
-        if node.external is not None:
-            addr = files[node.external] if node.external in files else space.take(node)
-            files[node.external] = addr
-        elif node.type == CONSTANTOP and isinstance(node.data, Content) and width > 0:
-            addr = constants.place(node.data, partial(space.take, node), width=width)
-        else:
-            addr = space.take(node)
-        plan.output_offsets[node.name, 0] = addr
+        plan.output_offsets[node.name, 0] = space.place(node)
     for node in model.nodes:
         for index, variable in node.assigns.items():
             plan.output_offsets[node.name, index] = plan.output_offsets[variable, 0]
@@ -73,6 +63,8 @@ def _place_variables(model: OmModelSpec, plan: MemoryPlan, space: "VariableSpace
 
 class VariableSpace:
     """The logical addresses from a base on, taken block by block. Variables of one name are one variable.
+
+    Equal Constants share a block, and FileConstants with one place in one file, those of other models too.
 
     Parameters
     ----------
@@ -90,33 +82,50 @@ class VariableSpace:
         self.room_bytes = model.variable_size_bytes
         self.used_bytes = 0
         self._variables: dict[str, tuple[int, TensorDesc]] = {}
+        self._constants = EqualBytes()
+        self._files: dict[ExternalWeight, int] = {}
 
-    def take(self, node: NodeSpec) -> int:
-        """Return the address of a new block for the first output of a node, or that of the variable it is.
+    def place(self, node: NodeSpec) -> int:
+        """Return the address of the first output of a node: that of an equal one, else that of a new block.
 
         Raises
         ------
         ValueError
-            There is no room; or the variable is there under another description.
+            There is no room; or a variable of the name is there under another description.
+        OSError, ModelFileError
+            The bytes of a Constant cannot be read.
         """
+        width = node.outputs[0].dtype.size_code
+        if node.external is not None:
+            if node.external not in self._files:
+                self._files[node.external] = self._take(node)
+            return self._files[node.external]
+        if node.type == CONSTANTOP and isinstance(node.data, Content) and width > 0:
+            return self._constants.place(node.data, partial(self._take, node), width=width)
+        return self._place_variable(node) if node.type == VARIABLE else self._take(node)
+
+    def _place_variable(self, node: NodeSpec) -> int:
         desc = node.outputs[0]
-        if node.type == VARIABLE and node.name in self._variables:
-            addr, known = self._variables[node.name]
-            if not desc.same_description(known) or desc.size != known.size:
-                raise ValueError(
-                    f"variable {node.name} is {desc.dtype.name} {desc.shape} here and {known.dtype.name} {known.shape} "
-                    "in another model; give them one description or two names"
-                )
-            return addr
-        if self.used_bytes + desc.size > self.room_bytes:
+        if node.name not in self._variables:
+            self._variables[node.name] = self._take(node), desc
+        addr, known = self._variables[node.name]
+        if not desc.same_description(known) or desc.size != known.size:
             raise ValueError(
-                f"variable {node.name} would end {self.used_bytes + desc.size} B after the base, the model has "
+                f"variable {node.name} is {desc.dtype.name} {desc.shape} here and {known.dtype.name} {known.shape} "
+                "in another model; give them one description or two names"
+            )
+        return addr
+
+    def _take(self, node: NodeSpec) -> int:
+        """Return the address of a new block."""
+        size_bytes = node.outputs[0].size
+        if self.used_bytes + size_bytes > self.room_bytes:
+            raise ValueError(
+                f"variable {node.name} would end {self.used_bytes + size_bytes} B after the base, the model has "
                 f"{self.room_bytes} B for variables; give it a larger variable_size_bytes"
             )
         addr = self.base + self.used_bytes
-        self.used_bytes += var_block_bytes(desc.size)
-        if node.type == VARIABLE:
-            self._variables[node.name] = addr, desc
+        self.used_bytes += var_block_bytes(size_bytes)
         return addr
 
 

@@ -10,6 +10,7 @@ import pytest
 from gevar.graph import GeTensor, OpDesc, insert_node_before
 from gevar.om import Blob, GeModel, GeRootModel, OmBuilder, OmFile, StreamedBytes, open_om, write_om
 from gevar.om.composed_model import bundle, dynamic
+from gevar.om.external_weights_writer import ExternalWeightsWriter
 from gevar.om.header import ModelFileHeader, ModelType
 from gevar.om.model_spec import OmModelSpec
 from gevar.om.partition import PartitionType
@@ -18,7 +19,7 @@ from gevar.om.root_model import NestedModel
 from gevar.om.root_model_writer import root_model_blob
 from gevar.proto import flow_model, ge_ir
 from gevar.types import DataType, Format, LogicAddr, TensorDesc
-from tests.helpers.om_rules import check_bundle, check_file, check_sizes
+from tests.helpers.om_rules import check_bundle, check_external, check_file, check_sizes
 
 ROW = TensorDesc(DataType.DT_FLOAT, Format.FORMAT_ND, (4,))
 VALUES = np.arange(4, dtype=np.float32)
@@ -135,6 +136,32 @@ def test_a_bundle_shares_one_space_and_knows_its_size(tmp_path: Path) -> None:
         assert om.bundle_variable_size == 3 * 1536
         write_om(tmp_path / "again.om", GeRootModel.from_om(om))
     assert (tmp_path / "again.om").read_bytes() == (tmp_path / "b.om").read_bytes()
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_a_bundle_with_external_weights(tmp_path: Path, mode: int) -> None:
+    with ExternalWeightsWriter(tmp_path / "weight", mode, prefix="b") as weights:
+        models = [weights.move_out(net(name, "v", kernel=kernel)) for name, kernel in (("a", 1), ("b", 1), ("c", 2))]
+        write_om(tmp_path / "b.om", bundle(models))
+        weights.write_meta()
+        weights.commit()
+    files = check_bundle((tmp_path / "b.om").read_bytes())
+    one, other, third = (next(op for op in model.ops.values() if op.type == "FileConstant") for (model,) in files)
+    assert one.name == other.name != third.name
+    assert one.output_i == other.output_i != third.output_i
+    for (model,) in files:
+        check_external(model, tmp_path / "weight")
+
+
+def test_results_of_a_subgraph_are_those_of_the_node_that_calls_it() -> None:
+    root, sub = dynamic("r", [net("a")]).models
+    assert root.model.graph is not None
+    assert sub.model.graph is not None
+    for graph in (sub.model.graph, *root.model.graph.all_subgraphs()):
+        desc = graph["Node_Output"].op_desc.input_desc(0)
+        assert desc.attrs["_parent_node_index"].i == 0
+        assert graph["x"].op_desc.attrs["_parent_node_index"] == 0
+    assert [node.type for node in root.model.graph] == ["Data", "PartitionedCall", "NetOutput"]
 
 
 def test_models_that_do_not_go_together() -> None:
