@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import ml_dtypes
@@ -89,6 +90,14 @@ def test_build_refusals(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "--output" in done.stderr
     assert not (tmp_path / "m.om").exists()
+
+
+def test_build_from_onnx_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "w.onnx").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    done = gevar("build", tmp_path / "w.onnx", "-o", tmp_path / "m.om")
+    assert done.returncode == 2
+    assert "install gevar[models]" in done.stderr
 
 
 def test_extract_refusals(tmp_path: Path) -> None:

@@ -5,10 +5,21 @@ Every function returns normally when the rules hold and fails an assertion, with
 
 import hashlib
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from tests.helpers.om_fields import (
+    align,
+    all_of,
+    attrs,
+    first,
+    int_attr,
+    int_list,
+    numbers,
+    string_attr,
+    text_list,
+    wire,
+)
 
 ORDER = (5, 26, 12, 8, 0, 1, 3, 4, 2, 6, 7)
 OM_INFO = (1, 3, 4, 2, 5)
@@ -19,80 +30,6 @@ PLAIN_NAMES = {
     *("origin_shape_initialized",),
 }
 TABLES = {"om_compress_version", "attr_name_enum", "attr_value_enum", "attrs_use_string_value"}
-
-
-def align(size: int, unit: int) -> int:
-    return (size + unit - 1) // unit * unit
-
-
-def varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-
-
-def fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield (number, value) of a message: integers, or bytes."""
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
-        number, wire = tag >> 3, tag & 7
-        if wire == 0:
-            value, at = varint(data, at)
-            yield number, value - (1 << 64) if value >> 63 else value
-        elif wire == 2:
-            size, at = varint(data, at)
-            assert at + size <= len(data), "a field leaves its message"
-            yield number, data[at : at + size]
-            at += size
-        else:
-            size = {1: 8, 5: 4}[wire]
-            yield number, data[at : at + size]
-            at += size
-
-
-def all_of(data: bytes, wanted: int) -> list[Any]:
-    return [value for number, value in fields(data) if number == wanted]
-
-
-def first(data: bytes, wanted: int, default: Any) -> Any:
-    return next(iter(all_of(data, wanted)), default)
-
-
-def numbers(data: bytes, wanted: int) -> list[int]:
-    """Return a repeated integer field, packed or not."""
-    found: list[int] = []
-    for value in all_of(data, wanted):
-        if isinstance(value, int):
-            found.append(value)
-            continue
-        at = 0
-        while at < len(value):
-            number, at = varint(value, at)
-            found.append(number - (1 << 64) if number >> 63 else number)
-    return found
-
-
-def attrs(data: bytes, wanted: int) -> dict[str, bytes]:
-    """Return a map of attributes in wire form."""
-    return {first(entry, 1, b"").decode(): first(entry, 2, b"") for entry in all_of(data, wanted)}
-
-
-def int_attr(found: dict[str, bytes], name: str) -> int:
-    return int(first(found[name], 3, 0))
-
-
-def int_list(attr: bytes) -> list[int]:
-    return numbers(first(attr, 1, b""), 3)
-
-
-def text_list(attr: bytes) -> list[bytes]:
-    return all_of(first(attr, 1, b""), 2)
 
 
 @dataclass
@@ -292,18 +229,6 @@ class Names:
             return self.names[index], string_attr(self.values[first(attr, 3, 0)])
         items = b"".join(wire(2, self.values[number]) for number in int_list(attr))
         return self.names[index], wire(1, items + b"\xa0\x01\x01")
-
-
-def wire(number: int, data: bytes) -> bytes:
-    size, text = len(data), b""
-    while size >= 0x80:
-        text += bytes([size & 0x7F | 0x80])
-        size >>= 7
-    return bytes([number << 3 | 2]) + text + bytes([size]) + data
-
-
-def string_attr(text: bytes) -> bytes:
-    return wire(2, text)
 
 
 def restore_names(models: list[CheckedModel]) -> None:

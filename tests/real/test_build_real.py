@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from acl_shim.device_model import query_model_size
 from gevar.om import OmBuilder
 from gevar.om.external_weights_writer import ExternalWeightMode
 from gevar.om.named_tensor import NamedTensor, read_tensors
@@ -67,6 +68,8 @@ def test_what_is_built_keeps_the_rules(tmp_path: Path, kind: WeightKind, mode: E
         path = built(tmp_path / name, name, mode, kind)
         (model,) = check_file(path.read_bytes(), path.parent / "weight")
         check_sizes(model)
+        size = query_model_size(host_runtime(), path)
+        assert size == (0, len(model.parts[1])), "what the runtime's own reader finds"
 
 
 def test_variables_of_two_models_are_shared(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from gevar.om.composed_model import bundle, dynamic
 from gevar.om.external_weights_writer import ExternalWeightMode
 from gevar.om.model_spec import OmModelSpec
 from gevar.types import DataType, Format, TensorDesc
-from tests.helpers.om_rules import check_bundle, check_file, check_padding, check_sizes, const_place, first
+from tests.helpers.om_fields import first
+from tests.helpers.om_rules import check_bundle, check_file, check_padding, check_sizes, const_place
 
 F32, ND = DataType.DT_FLOAT, Format.FORMAT_ND
 ROW = TensorDesc(F32, ND, (4,))
