@@ -118,9 +118,7 @@ def _stored_piece(stored: _Array, tokens: Sequence[str], pieces: Mapping[str, _P
     return stored[tuple(where)]
 
 
-def _grouped(
-    conversion: Conversion, groups: Groups, plain: _Array, stored: _Array
-) -> Iterator[tuple[_Array, _Array]]:
+def _grouped(conversion: Conversion, groups: Groups, plain: _Array, stored: _Array) -> Iterator[tuple[_Array, _Array]]:
     """Views of a FRACTAL_Z with groups: group e of a diagonal has its channels and outputs behind those before it.
 
     `plain` has the axes C, plane, N. Groups e, e + side_by_side, … lie at the same place of each diagonal.

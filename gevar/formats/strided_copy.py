@@ -23,8 +23,20 @@ RUN_BYTES: Final = 512
 BLOCK_BYTES: Final = 128 << 10
 """Bytes of a block, at most twice; half of a small second-level cache, with as much for the destination."""
 
-LANES: Final = 12
-"""Places of a run of the destination that are written one at a time, at most."""
+RUN_ELEMENTS: Final = 256
+"""The same in elements, at most: as many lines of the source are held by the first-level cache."""
+
+WIDE_BYTES: Final = 32
+"""Width from which elements are copied as they come: a line is then used up at once."""
+
+SHORT_RUN: Final = 16
+"""Elements in one piece in the source below which reading it into a buffer costs more than it spares."""
+
+LOOP_NS: Final = 10.0
+CALL_NS: Final = 1000.0
+SCATTER_NS: Final = 0.5
+SCATTER_BYTE_NS: Final = 0.1
+"""Costs of an inner loop of numpy, of a call, and of writing to every n-th place; the last per byte of an element."""
 
 _Array = npt.NDArray[np.generic]
 _RAW: Final = {width: np.dtype(code) for width, code in ((1, "u1"), (2, "u2"), (4, "u4"), (8, "u8"), (16, "c16"))}
@@ -49,7 +61,7 @@ def copy_elements(dst: _Array, src: _Array) -> None:
         return
     dst, src = _widened(*_merged(dst.view(raw_type(dst.itemsize)), src.view(raw_type(src.itemsize))))
     inner = dst.ndim - 1
-    if inner < 1 or src.strides[inner] == min(src.strides):
+    if inner < 1 or dst.itemsize >= WIDE_BYTES or src.strides[inner] == min(src.strides):
         np.copyto(dst, src)
     else:
         _copy_blocks(dst, src)
@@ -83,17 +95,19 @@ def _widened(dst: _Array, src: _Array) -> tuple[_Array, _Array]:
 
 
 def _copy_blocks(dst: _Array, src: _Array) -> None:
-    """Copy by blocks through a buffer; axes are in the order of the destination, the source has another one."""
+    """Copy by blocks, through a buffer where that pays; axes are in the order of the destination."""
     from_inner = range(dst.ndim - 1, -1, -1)
     by_source = sorted(from_inner, key=lambda axis: src.strides[axis])
     extents = _block_extents(dst.shape, dst.itemsize, by_source, from_inner)
-    buffer = _buffer(extents, by_source, dst)
-    lanes = _lanes(dst.shape)
+    buffer = _buffer(extents, by_source, dst) if _source_run(src, extents, by_source) >= SHORT_RUN else None
+    lanes = _lanes(extents, dst.itemsize)
     for starts in product(*(range(0, count, step) for count, step in zip(dst.shape, extents, strict=True))):
         place = tuple(slice(start, start + step) for start, step in zip(starts, extents, strict=True))
-        target = dst[place]
-        block = buffer[tuple(map(slice, target.shape))]
-        np.copyto(block, src[place])
+        target, block = dst[place], src[place]
+        if buffer is not None:
+            held = buffer[tuple(map(slice, target.shape))]
+            np.copyto(held, block)
+            block = held
         for lane in product(*map(range, target.shape[dst.ndim - lanes :])):
             one: tuple[slice | int, ...] = (*[slice(None)] * (dst.ndim - lanes), *lane)
             np.copyto(target[one], block[one])
@@ -105,19 +119,31 @@ def _block_extents(
     """Elements of a block along each axis: long runs on both sides first, then up to the bytes of a block."""
     extents = [1] * len(shape)
     for order in (by_source, from_inner):
-        run_bytes = width
+        run, wanted = 1, min(RUN_BYTES // width, RUN_ELEMENTS)
         for axis in order:
-            if run_bytes >= RUN_BYTES:
+            if run >= wanted:
                 break
-            extents[axis] = max(extents[axis], min(shape[axis], -(-RUN_BYTES // run_bytes)))
-            run_bytes *= extents[axis]
+            extents[axis] = max(extents[axis], min(shape[axis], -(-wanted // run)))
+            run *= extents[axis]
     for axis in from_inner:
         times = BLOCK_BYTES // (prod(extents) * width)
         extents[axis] = min(shape[axis], extents[axis] * max(1, times))
     return tuple(extents)
 
 
-def _buffer(extents: Sequence[int], by_source: Sequence[int], dst: _Array) -> _Array:
+def _source_run(src: _Array, extents: Sequence[int], by_source: Iterable[int]) -> int:
+    """Elements of a block that lie in one piece in the source."""
+    run = 1
+    for axis in by_source:
+        if src.strides[axis] != run * src.itemsize:
+            break
+        run *= extents[axis]
+        if extents[axis] < src.shape[axis]:
+            break
+    return run
+
+
+def _buffer(extents: Sequence[int], by_source: Iterable[int], dst: _Array) -> _Array:
     """Memory for one block in the order of the source; steps along the destination are an odd number of lines."""
     strides = [0] * len(extents)
     size_bytes = dst.itemsize
@@ -129,10 +155,15 @@ def _buffer(extents: Sequence[int], by_source: Sequence[int], dst: _Array) -> _A
     return np.ndarray(extents, dst.dtype, np.empty(size_bytes, np.uint8).data, 0, strides)
 
 
-def _lanes(shape: Sequence[int]) -> int:
-    """How many of the innermost axes are stepped through one place at a time, since their runs are short."""
-    lanes, places = 0, 1
-    while lanes < len(shape) - 1 and places * shape[-1 - lanes] <= LANES:
-        places *= shape[-1 - lanes]
-        lanes += 1
-    return lanes
+def _lanes(extents: Sequence[int], width: int) -> int:
+    """How many of the innermost axes are stepped through one place at a time, to keep numpy's inner loop long.
+
+    Weighed in ns per element: what numpy spends on each inner loop, what a call costs, and scattered writing.
+    """
+
+    def cost(lanes: int) -> float:
+        calls = prod(extents[len(extents) - lanes :])
+        scattered = SCATTER_NS + SCATTER_BYTE_NS * width if lanes else 0
+        return LOOP_NS / extents[len(extents) - 1 - lanes] + CALL_NS * calls / prod(extents) + scattered
+
+    return min(range(len(extents)), key=cost)
