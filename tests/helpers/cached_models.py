@@ -9,7 +9,7 @@ from gevar.graph import ComputeGraph, Model, Node, OpDesc
 from gevar.om import GeModel, GeRootModel
 from gevar.om.header import ModelFileHeader
 from gevar.om.partition import PartitionType
-from gevar.om.stored_bytes import Blob
+from gevar.om.stored_bytes import Blob, StreamedBytes
 from gevar.proto import task
 from gevar.types import DataType, Format, TensorDesc
 from gevar.var import VarManager
@@ -32,7 +32,9 @@ def model_graph(variables: Mapping[str, TensorDesc], *, name: str = "main", grap
     return graph
 
 
-def root_model(graph: ComputeGraph, *, name: str = "model", tasks: int = 0, weights: bytes = b"") -> GeRootModel:
+def root_model(
+    graph: ComputeGraph, *, name: str = "model", tasks: int = 0, weights: bytes | StreamedBytes = b""
+) -> GeRootModel:
     """A model of one graph in parsed form."""
     info = task.ModelTaskDef(version="1.0", task=[task.TaskDef(id=number) for number in range(tasks)])
     partitions = [

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 
 from tests.golden.var import sequence_campaign
-from tests.helpers import om_campaign, var_campaign
+from tests.helpers import model_cache_campaign, om_campaign, var_campaign
 from tests.helpers.shared import REPOSITORY, shared_files
 
 ACL_CALLS = 200_000
@@ -48,6 +48,14 @@ def var_sequences(seed: int, count: int | None) -> str:
     return f"{seen.sequences} sequences: {correct}; {seen.rough.total()} of rough use: {rough}"
 
 
+def model_cache(seed: int, count: int | None) -> str:
+    """Kill writers of the model cache at random points: no entry may be torn, and none that was stored lost."""
+    seen = model_cache_campaign.run(count or model_cache_campaign.FULL_KILLS, seed)
+    kinds = ", ".join(f"{count} by {kind}" for kind, count in sorted(seen.kills.items()))
+    ends = f"{seen.old} left the old entries, {seen.new} the new one too, {seen.survived} ended before"
+    return f"{seen.kills.total()} kills ({kinds}): {ends}; no entry torn or lost, {seen.left_over} files that none names"
+
+
 def acl(seed: int, count: int | None) -> str:
     """Make random calls to the host runtime under sanitizers, compared with a model."""
     calls = count or ACL_CALLS
@@ -65,6 +73,7 @@ CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {
     "acl": acl,
     "var": var,
     "var_sequences": var_sequences,
+    "model_cache": model_cache,
 }
 
 
