@@ -61,11 +61,11 @@ def named_tensors(om: OmFile, weight_dir: str | None) -> list[NamedTensor]:
     for content in tensor_contents(om, weight_dir):
         if content.data is None:
             continue
-        tensor = _named(content, content.name)
-        number = 1
+        name, number = content.name, 1
+        tensor = _named(content, name)
         while (known := found.get(tensor.name)) is not None and not _same(known, tensor):
-            model = content.tensor.model.name
-            tensor = _named(content, f"{model}/{content.name}" + (f"/{number}" if number > 1 else ""))
+            suffix = f"/{number}" if number > 1 else ""
+            tensor = _named(content, f"{content.tensor.model.name}/{name}{suffix}")
             number += 1
         found.setdefault(tensor.name, tensor)
     return list(found.values())

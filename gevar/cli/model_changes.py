@@ -60,6 +60,9 @@ def model_changes(
     ModelFileError, GraphError, VariableError, LoadError
         A file is damaged, or an external weight is missing.
     """
+    sizes = [str(om.bundle_variable_size) for om in (first, second)]
+    if sizes[0] != sizes[1]:
+        yield Change("model", CHANGED, first.header.name, "bundle_variable_size", *sizes)
     models, others = _models(first), _models(second)
     for index in range(max(len(models), len(others))):
         if index >= len(others):
@@ -82,8 +85,7 @@ def _one_model(first: OmModel, second: OmModel) -> Iterator[Change]:
     for name in sorted({*one.attrs, *other.attrs} - _OTHER_SIZES):
         if not _same_attr(one, other, name):
             yield Change("model", CHANGED, first.name, name, *(_attr_text(model, name) for model in (one, other)))
-    graphs, others = _graphs(one), _graphs(other)
-    for name, graph, peer in _pairs(graphs, others):
+    for name, graph, peer in _pairs(_graphs(one), _graphs(other)):
         yield from _graph(first.name, name, graph, peer)
     yield from _partitions(first, second)
 
@@ -105,12 +107,12 @@ def _pairs(
     first: Mapping[str, ComputeGraph], second: Mapping[str, ComputeGraph]
 ) -> Iterator[tuple[str, ComputeGraph | None, ComputeGraph | None]]:
     """Yield graphs by name; the roots belong together whatever their names."""
-    roots = next(iter(first), None), next(iter(second), None)
-    if roots[0] is not None and roots[1] is not None:
-        yield roots[0], first[roots[0]], second[roots[1]]
-    for name in dict.fromkeys((*first, *second)):
-        if name not in roots:
-            yield name, first.get(name), second.get(name)
+    rest, others = dict(first), dict(second)
+    if rest and others:
+        root, other_root = next(iter(rest)), next(iter(others))
+        yield root, rest.pop(root), others.pop(other_root)
+    for name in dict.fromkeys((*rest, *others)):
+        yield name, rest.get(name), others.get(name)
 
 
 def _graph(model: str, name: str, first: ComputeGraph | None, second: ComputeGraph | None) -> Iterator[Change]:

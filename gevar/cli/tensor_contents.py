@@ -27,7 +27,10 @@ class TensorContent:
 
     @property
     def name(self) -> str:
-        """Name of the tensor; of an external one that carries the digest of its bytes, the name without it."""
+        """Name of the tensor; without the digest in that of an external one, where it is that of the bytes.
+
+        The bytes are read for that.
+        """
         name = self.tensor.node.name
         found = _EXTERNAL_NAME.fullmatch(name) if self.tensor.node.type == FILECONSTANT else None
         if found is None or self.data is None:

@@ -13,7 +13,8 @@ import pytest
 
 from gevar.cli.main import main
 from gevar.om import GeRootModel, OmBuilder, open_om, write_om
-from gevar.om.composed_model import bundle
+from gevar.om.composed_model import bundle, dynamic
+from gevar.om.model_spec import OmModelSpec
 from gevar.om.named_tensor import NamedTensor, write_tensors
 from gevar.types import DataType, Format, TensorDesc
 from tests.cli.test_commands import gevar as gevar_process
@@ -181,6 +182,42 @@ def test_diff_says_what_changed(tmp_path: Path) -> None:
     assert "+ node      net: net_0/first: Variable" in lines
     assert lines[-1] == "6 changes"
     assert sum(line.startswith("-") for line in gevar("diff", two, one).stdout.splitlines()) == 2
+
+
+def test_diff_of_files_of_several_models(tmp_path: Path) -> None:
+    def model(name: str, *variables: str) -> OmModelSpec:
+        builder = OmBuilder(name)
+        for variable in variables:
+            builder.variable(variable, ROW)
+        return builder.build()
+
+    paths = [tmp_path / f"{number}.om" for number in range(4)]
+    write_om(paths[0], dynamic("root", [model("a", "v"), model("b")]))
+    write_om(paths[1], dynamic("root", [model("a", "v"), model("c", "w"), model("d")]))
+    facts = json.loads(gevar("diff", paths[0], paths[1], "--json").stdout)
+    changes = {(row["what"], row["how"], row["model"], row["name"]) for row in facts["changes"]}
+    assert ("model", "added", "d", "d") in changes
+    assert ("model", "changed", "b", "name") in changes
+    assert ("node", "added", "root", "c/w") in changes
+    assert ("node", "added", "b", "b/w") in changes, "roots belong together whatever their names"
+    write_om(paths[2], bundle([model("a", "v")]))
+    write_om(paths[3], bundle([model("a", "v", "w")]))
+    done = gevar("diff", "--bundle", paths[2], paths[3])
+    assert done.returncode == 1
+    assert "bundle_variable_size: 1536 -> 3072" in done.stdout
+    assert gevar("diff", paths[2], paths[3]).returncode == 2
+
+
+def test_diff_sees_other_partitions(tmp_path: Path) -> None:
+    for name, kernels in (("none", {}), ("one", {"k": b"1"}), ("two", {"k": b"2"})):
+        builder = OmBuilder("net")
+        for kernel, data in kernels.items():
+            builder.kernel(kernel, data)
+        builder.write(tmp_path / f"{name}.om")
+    none, one, two = (tmp_path / f"{name}.om" for name in ("none", "one", "two"))
+    assert "~ partition net: TBE_KERNELS: 14 B, xxh3 " in gevar("diff", one, two).stdout
+    assert "+ partition net: TBE_KERNELS: 14 B, xxh3 " in gevar("diff", none, one).stdout
+    assert "- partition net: TBE_KERNELS: 14 B, xxh3 " in gevar("diff", one, none).stdout
 
 
 def test_diff_in_trouble(tmp_path: Path) -> None:
