@@ -17,7 +17,7 @@ import fcntl
 import hashlib
 import json
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -84,9 +84,6 @@ class ExternalWeightsWriter:
 
     def __enter__(self) -> Self:
         try:
-            if not self._folder.is_dir():
-                self._folder.mkdir()
-                self._undo.callback(self._folder.rmdir)
             self._take_lock()
             self._read_meta()
             self._sound_bytes = _size(self._combined)
@@ -173,15 +170,27 @@ class ExternalWeightsWriter:
             self._changed = True
         return ExternalWeight(path.name, offset, data.nbytes)
 
+    def _make_folder(self) -> None:
+        try:
+            self._folder.mkdir()
+        except FileExistsError:  # it was there, or another writer was quicker
+            return
+        self._undo.callback(_remove_if_empty, self._folder)
+
     def _take_lock(self) -> None:
-        """Lock the list; it may be replaced while we wait, then the new one counts."""
+        """Lock the list; it may be replaced or removed while we wait, and the folder too, then a new one counts."""
         path = self._folder / META_FILE
         while True:
+            self._make_folder()
             is_new = not path.exists()
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            if path.exists() and path.stat().st_ino == os.fstat(fd).st_ino:
-                break
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                if _is_open_as(path, fd):
+                    break
+            except BaseException:
+                os.close(fd)
+                raise
             os.close(fd)
         self._lock.callback(os.close, fd)
         if is_new:
@@ -213,6 +222,20 @@ def _sha256(data: Content) -> str:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
+
+
+def _is_open_as(path: Path, fd: int) -> bool:
+    """Tell whether a path names the file that is open."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(fd))
+    except FileNotFoundError:
+        return False
+
+
+def _remove_if_empty(folder: Path) -> None:
+    """Remove a folder, unless another writer has put something into it."""
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _put(path: Path, data: bytes) -> None:

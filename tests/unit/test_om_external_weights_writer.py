@@ -274,6 +274,20 @@ def own_attrs(node: OmNode) -> dict[str, ge_ir.AttrDef]:
     return {name: attr for name, attr in node.attrs.items() if name != "_output_name_key"}
 
 
+def test_a_writer_that_waits_survives_one_that_takes_everything_back(tmp_path: Path) -> None:
+    """The folder and the list that the second waits for are gone when its turn comes."""
+    folder = tmp_path / "weight"
+    waiting = threading.Thread(target=lambda: net(a=octets(9)).write(tmp_path / "m.om", external_weight=1))
+    with ExternalWeightsWriter(folder, 1, prefix="m") as first:
+        first.move_out(net(b=octets(10)).build())
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
+    waiting.join(10)
+    check_file((tmp_path / "m.om").read_bytes(), folder)
+    assert sorted(files(folder)) == ["meta.json", f"weight_{digest(octets(9))}"]
+
+
 def test_names_and_places_are_those_of_ge(tmp_path: Path) -> None:
     """The same constants as in files of GE: equal names, locations, offsets, lengths, addresses and bytes."""
     for file, mode in (("file_constants_each", 1), ("placeholders_and_combined", 2)):
