@@ -20,8 +20,9 @@ from gevar.compile.var_mem_assign_util_ops import (
     var_op_of,
 )
 from gevar.compile.var_mem_assign_util_refs import assign_memory2_has_ref_attr_node
+from gevar.errors import SizeOverflowError, VariableError
 from gevar.graph import ComputeGraph, Node
-from gevar.status import FAILED
+from gevar.status import FAILED, PARAM_INVALID
 from gevar.types import LogicAddr, MemType, TensorDesc
 from gevar.var import VARIABLE, VarManager
 
@@ -70,11 +71,10 @@ class VarMemAssignUtil:
         Raises
         ------
         GraphError
-            A node has no output, its memory no size, or a shadow no source (status FAILED).
+            A node has no output, its memory no size, or a shadow no source (status FAILED). Or the manager refuses a
+            variable, with its status (`VarManager.assign_var_mem`; PARAM_INVALID for a wrong attribute).
         StateError
             The manager is not initialised (status PARAM_INVALID).
-        ValueError, VariableError, SizeOverflowError
-            As `VarManager.assign_var_mem`.
 
         After failure: graph and manager are as before, but for memory that a pool gave.
         Source: GE source, base/graph/build/memory/var_mem_assign_util.cc, VarMemAssignUtil::AssignStaticMemory2Node.
@@ -140,7 +140,11 @@ class VarMemAssignUtil:
     def _assign(self, one: _StaticNode) -> LogicAddr:
         """Give a variable memory, if it has none in this form, and return its address."""
         if not self._has_room(one):
-            self._vm.assign_var_mem(one.name, var_op_of(one.node), one.desc, one.mem_type)
+            try:
+                self._vm.assign_var_mem(one.name, var_op_of(one.node), one.desc, one.mem_type)
+            except (VariableError, SizeOverflowError, ValueError) as error:
+                status = PARAM_INVALID if isinstance(error, ValueError) else error.status or FAILED
+                raise graph_error(one.node, f"gets no memory: {error}", status) from error
             if one.node.type == VARIABLE:
                 self.assign_data2_fp32_var(one.node)
             self._vm.set_allocated_graph_id(one.name, self._graph.graph_id)

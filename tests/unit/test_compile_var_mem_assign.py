@@ -3,9 +3,9 @@
 import pytest
 
 from gevar.compile.var_mem_assign_util import VarMemAssignUtil
-from gevar.errors import GraphError, SizeOverflowError, StateError, VariableError
+from gevar.errors import GraphError, StateError
 from gevar.graph import AttrValue, ComputeGraph, GeTensor, OpDesc
-from gevar.status import FAILED
+from gevar.status import FAILED, INTERNAL_ERROR, PARAM_INVALID
 from gevar.types import DataType, Format, LogicAddr, MemType, TensorDesc
 from gevar.var import VarManager
 from tests.helpers.var_memory import FakeMemory, make_manager
@@ -200,22 +200,26 @@ def test_a_node_that_cannot_be_changes_nothing(vm: VarManager, bad: OpDesc, reas
 
 
 @pytest.mark.parametrize(
-    ("bad", "error"),
+    ("bad", "status", "reason"),
     [
-        (op("x", _output_memory_type=1), VariableError),  # there is no pool
-        (op("x", desc=F32.replace(shape=(1 << 40,))), SizeOverflowError),
-        (op("x", "ConstPlaceHolder", storage_shape=[2, 3], dtype=0, size=24, placement=1), VariableError),
-        (op("x", "FileConstant", location=3), ValueError),
-        (op("x", "FileConstant", TEXT, location="w", length=-1), VariableError),
+        (op("x", _output_memory_type=1), INTERNAL_ERROR, "no RT_MEMORY_RDMA_HBM"),  # there is no pool
+        (op("x", desc=F32.replace(shape=(1 << 40,))), INTERNAL_ERROR, "of the variable memory gives"),
+        (op("x", "ConstPlaceHolder", storage_shape=[2, 3], dtype=0, size=24, placement=1), INTERNAL_ERROR, "addr"),
+        (op("x", "FileConstant", location=3), PARAM_INVALID, "location is 3"),
+        (op("x", "FileConstant", TEXT, location="w", length=-1), INTERNAL_ERROR, "size is -1 B"),
+        (op("known", _output_memory_type=1), PARAM_INVALID, "keep the kind of memory"),
     ],
 )
-def test_what_the_manager_refuses_changes_nothing(vm: VarManager, bad: OpDesc, error: type[Exception]) -> None:
+def test_what_the_manager_refuses_changes_nothing(vm: VarManager, bad: OpDesc, status: int, reason: str) -> None:
+    if bad.name == "known":
+        vm.assign_var_mem("known", None, F32.replace(dtype=DataType.DT_INT32))
     graph = make_graph(op("first"), op("c", "Constant", value=weight(b"a" * 24)), bad)
-    before, message = state_bytes(vm), graph.to_proto()
-    with pytest.raises(error):
+    before, message, end = state_bytes(vm), graph.to_proto(), vm.get_var_mem_size()
+    with pytest.raises(GraphError, match=reason) as caught:
         VarMemAssignUtil(vm, graph).assign_var_memory()
+    assert (caught.value.node, caught.value.status) == (bad.name, status)
     assert (state_bytes(vm), graph.to_proto()) == (before, message)
-    assert vm.assign_var_mem("next", None, F32.replace(size=64)) == BASE
+    assert vm.assign_var_mem("next", None, F32.replace(size=64)) == BASE + end
 
 
 def test_a_manager_that_is_not_initialised() -> None:
