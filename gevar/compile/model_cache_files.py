@@ -136,7 +136,6 @@ class CacheFiles:
             for path in made:
                 path.unlink(missing_ok=True)
             raise
-        self._sync()
         return entry
 
     @property
@@ -189,7 +188,7 @@ class CacheFiles:
         made.append(path)
 
     def _sync(self) -> None:
-        """Bring the names of files to the disk."""
+        """Bring the names of an entry's files to the disk, before the index names them."""
         try:
             fd = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
