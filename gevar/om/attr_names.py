@@ -122,6 +122,15 @@ class AttrNames:
         """
         return self._restore(stored).name
 
+    @property
+    def most_rounds(self) -> int:
+        """The number of tables that a name of this model may go through, as the tables say."""
+        rounds, is_asked = 0, True
+        for table in self._tables:
+            rounds += is_asked
+            is_asked = is_asked and any(name.startswith(MARK) for name in table.names)
+        return rounds
+
     def rounds(self, stored: str) -> int:
         """Return how many tables a stored name went through; 0 for a plain one."""
         return len(self._restore(stored).rounds)

@@ -65,9 +65,10 @@ def om_facts(om: OmFile, *, deep: bool = False) -> dict[str, Json]:
         facts["models"] = [{"partitions": [_partition(partition) for partition in om.partitions]}]
     else:
         facts["models"] = [_model(om, model, deep=deep) for model in om.models]
-        facts["attr_name_levels"] = max(model.attr_name_rounds() for model in om.models)
+        facts["attr_name_levels"] = max(model.attr_name_rounds(exact=deep) for model in om.models)
         facts["var_like_nodes"] = _var_like_nodes(om)
-        facts["graph_decodes"] = True
+        if deep:
+            facts["graph_decodes"] = True
     if om.submodels:
         facts["submodels"] = [_submodel(submodel, deep=deep) for submodel in om.submodels]
     return facts
@@ -84,6 +85,8 @@ def _submodel(submodel: SubModel, *, deep: bool) -> dict[str, Json]:
 
 
 def _model(om: OmFile, model: OmModel, *, deep: bool) -> dict[str, Json]:
+    if deep:
+        model.check_decodes()
     mobile = om.dialect == Dialect.M
     consts = model.const_nodes()
     facts: dict[str, Json] = {

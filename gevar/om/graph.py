@@ -21,6 +21,9 @@ def load_order(graphs: Sequence[OmGraph]) -> Iterator[OmNode]:
 
     Source: GE source, graph_metadef/graph/normal_graph/compute_graph.cc, ComputeGraphImpl::AllGraphNodes.
     """
+    if len(graphs) == 1:
+        yield from graphs[0].nodes
+        return
     index_of: dict[str, int] = {}
     for index, graph in enumerate(graphs):
         index_of.setdefault(graph.name, index)

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from google.protobuf.message import DecodeError
+
 from gevar.errors import ModelFileError
 from gevar.om.attr_names import AttrNames, AttrTable, attr_table
 from gevar.om.attr_value import PlainValue, plain_value
@@ -110,8 +112,11 @@ class OmModel:
         The attribute `tasks` is left out, it repeats the TASK_INFO partition. Inline data that everything else leaves
         in the file is read in, so the message may be large.
         """
-        message = ge_ir.ModelDef()
-        message.CopyFrom(self._decoded.message)
+        try:
+            message = self._decoded.whole()
+        except (DecodeError, RecursionError) as error:
+            self.check_decodes()  # says which operator it is
+            raise self._fail(f"it does not decode: {error}") from error
         for (graph_index, op_index), places in self._decoded.apart.items():
             for stored, place in places.items():
                 data = self._model_def_source.read(place.offset, place.size_bytes, WHAT)
@@ -135,6 +140,18 @@ class OmModel:
             )
             for graph_index, graph in enumerate(self._decoded.message.graph)
         )
+
+    def check_decodes(self) -> None:
+        """Decode all of every operator, and forget it; else that is done when one is asked for.
+
+        Raises
+        ------
+        ModelFileError
+            One does not decode.
+        """
+        for graph in self.graphs:
+            for node in graph.nodes:
+                node.check_decodes()
 
     def nodes(self) -> Iterator[OmNode]:
         """Yield the nodes of all graphs in load order, a subgraph's directly after the node that owns it."""
@@ -162,8 +179,21 @@ class OmModel:
         weights = self.partition_source(PartitionType.WEIGHTS_DATA)
         return const_node(node, self._model_def_source, weights, weights_elsewhere=self._weights_elsewhere)
 
-    def attr_name_rounds(self) -> int:
-        """Return the largest number of tables that any attribute name goes through; reads every name of the model."""
+    def attr_name_rounds(self, *, exact: bool = True) -> int:
+        """Return the largest number of tables that any attribute name of an operator goes through: 0, 1 or 2.
+
+        Parameters
+        ----------
+        exact
+            Whether every operator is looked at; else it is what the tables allow.
+
+        Raises
+        ------
+        ModelFileError
+            A compressed name has no place in the tables.
+        """
+        if not exact:
+            return self._names.most_rounds
         return max((node.attr_name_rounds() for graph in self.graphs for node in graph.nodes), default=0)
 
     def kernel_store(self, number: PartitionType = PartitionType.TBE_KERNELS) -> KernelStore | None:

@@ -1,7 +1,8 @@
 """Decoding MODEL_DEF: the graphs of a model as messages, piece by piece, with the large values left in the file.
 
 The partition is decoded in pieces of about one mebibyte, so its bytes never lie in memory as a whole beside the
-messages made from them. Two things are not decoded at all:
+messages made from them. Of an operator only names and type are decoded, the rest when it is asked for. Two things are
+not decoded at all:
 
 - the model attribute `tasks`, a copy of the TASK_INFO partition;
 - the data of a constant kept inline (an operator attribute that holds a TensorDef) from `APART_BYTES` on. Its place in
@@ -17,7 +18,7 @@ from google.protobuf.message import DecodeError, Message
 
 from gevar.om.source import ByteSource
 from gevar.om.wire import LENGTH_DELIMITED, WireField, read_text, walk_fields
-from gevar.proto import ge_ir
+from gevar.proto import ge_ir, ge_ir_outline
 
 WHAT = "MODEL_DEF"
 TASKS_ATTR = "tasks"
@@ -45,8 +46,18 @@ class DecodedModelDef:
     `apart` maps (graph index, op index) to the place of the data by attribute name as stored.
     """
 
-    message: ge_ir.ModelDef
+    message: ge_ir_outline.ModelDef
     apart: dict[tuple[int, int], dict[str, StoredBytes]] = field(default_factory=dict)
+
+    def whole(self) -> ge_ir.ModelDef:
+        """Return the message with all of each operator decoded; a new one at each call.
+
+        Raises
+        ------
+        DecodeError
+            An operator does not decode.
+        """
+        return ge_ir.ModelDef.FromString(self.message.SerializeToString())
 
 
 def merge_piece(message: Message, source: ByteSource, start: int, end: int, what: str) -> None:
@@ -82,7 +93,8 @@ def decode_model_def(source: ByteSource) -> DecodedModelDef:
     Raises
     ------
     ModelFileError
-        The partition is larger than protobuf allows, or is not a model definition.
+        The partition is larger than protobuf allows, or is not a model definition. What is in an operator is not looked
+        at, if it is small.
     """
     if source.size_bytes > MAX_BYTES:
         raise source.error(0, WHAT, f"{source.size_bytes} B, protobuf allows {MAX_BYTES} B at most")
@@ -92,7 +104,7 @@ def decode_model_def(source: ByteSource) -> DecodedModelDef:
 class _Decoder:
     def __init__(self, source: ByteSource) -> None:
         self._source = source
-        self._decoded = DecodedModelDef(ge_ir.ModelDef())
+        self._decoded = DecodedModelDef(ge_ir_outline.ModelDef())
 
     def decode(self) -> DecodedModelDef:
         message = self._decoded.message
@@ -104,7 +116,8 @@ class _Decoder:
 
     def _merge(self, message: Message, start: int, end: int, handlers: Mapping[int, Handler]) -> None:
         """Decode fields into a message; those that are large and have a handler are given to it."""
-        for item in walk_fields(self._source, start, end, WHAT):
+        walk = walk_fields(self._source, start, end, WHAT, large_bytes=APART_BYTES // 2, piece_bytes=_PIECE_BYTES)
+        for item in walk:
             large = item.end - item.value_start >= APART_BYTES and item.wire_type == LENGTH_DELIMITED
             if large and item.number in handlers:
                 merge_piece(message, self._source, start, item.start, WHAT)
@@ -122,11 +135,11 @@ class _Decoder:
         handlers = {_numbers(graph, "op")["op"]: lambda op_item: self._op(graph, index, op_item)}
         self._merge(graph, item.value_start, item.end, handlers)
 
-    def _op(self, graph: ge_ir.GraphDef, graph_index: int, item: WireField) -> None:
-        op = graph.op.add()
-        place = (graph_index, len(graph.op) - 1)
+    def _op(self, graph: ge_ir_outline.GraphDef, graph_index: int, item: WireField) -> None:
+        op, place = ge_ir.OpDef(), (graph_index, len(graph.op))
         handlers = {_numbers(op, "attr")["attr"]: lambda attr_item: self._op_attr(op, place, attr_item)}
         self._merge(op, item.value_start, item.end, handlers)
+        graph.op.add().MergeFromString(op.SerializeToString())
 
     def _op_attr(self, op: ge_ir.OpDef, place: tuple[int, int], item: WireField) -> None:
         name, values = self._map_entry(item)

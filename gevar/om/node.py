@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping
 from functools import cached_property
 
+from google.protobuf.message import DecodeError
+
 from gevar.errors import ModelFileError
 from gevar.om.attr_names import MARK, AttrNames
 from gevar.om.model_def import StoredBytes
-from gevar.proto import ge_ir
+from gevar.proto import ge_ir, ge_ir_outline
 from gevar.proto.tensor_descriptor import tensor_desc_from_proto
 from gevar.types.tensor_desc import TensorDesc
 
@@ -24,6 +26,13 @@ IS_INPUT_CONST_ATTR = "is_input_const"
 class OmNode:
     """An operator as stored in a graph of a model.
 
+    Attributes
+    ----------
+    type : str
+        Operator type, such as "Variable".
+    graph_name : str
+        Name of its graph.
+
     Thread safety: any thread may read.
 
     Source: GE source, graph_metadef/proto/ge_ir.proto, OpDef.
@@ -31,13 +40,14 @@ class OmNode:
 
     def __init__(
         self,
-        op: ge_ir.OpDef,
+        outline: ge_ir_outline.OpDef,
         graph_name: str,
         names: AttrNames,
         apart: Mapping[str, StoredBytes],
         fail: Callable[[str], ModelFileError],
     ) -> None:
-        self._op = op
+        self._outline = outline
+        self.type = outline.type
         self._names = names
         self._apart = apart
         self._fail = fail
@@ -46,15 +56,30 @@ class OmNode:
     def __repr__(self) -> str:
         return f"<OmNode {self.name} ({self.type}) of graph {self.graph_name}>"
 
+    @cached_property
+    def _op(self) -> ge_ir.OpDef:
+        """All of the operator, decoded at the first question for more than its names and type."""
+        try:
+            return ge_ir.OpDef.FromString(self._outline.SerializeToString())
+        except (DecodeError, RecursionError) as error:
+            raise self._fail(f"node {self.name} does not decode: {error}") from error
+
+    def check_decodes(self) -> None:
+        """Decode all of the operator, and forget it.
+
+        Raises
+        ------
+        ModelFileError
+            It does not decode.
+        """
+        if "_op" not in self.__dict__:
+            _ = self._op
+            del self.__dict__["_op"]
+
     @property
     def name(self) -> str:
         """Name of the operator; for a variable, of the variable."""
-        return self._op.name
-
-    @property
-    def type(self) -> str:
-        """Operator type, such as "Variable"."""
-        return self._op.type
+        return self._outline.name
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -74,7 +99,7 @@ class OmNode:
     @property
     def subgraph_names(self) -> tuple[str, ...]:
         """Names of the graphs this operator owns."""
-        return tuple(self._op.subgraph_name)
+        return tuple(self._outline.subgraph_name)
 
     @property
     def is_input_const(self) -> tuple[bool, ...]:

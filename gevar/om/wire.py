@@ -55,20 +55,32 @@ class WireField(NamedTuple):
     value: int
 
 
-def walk_fields(source: ByteSource, start: int, end: int, what: str) -> Iterator[WireField]:
+def walk_fields(
+    source: ByteSource, start: int, end: int, what: str, *, large_bytes: int = 0, piece_bytes: int = 0
+) -> Iterator[WireField]:
     """Yield the fields of the message in bytes `start` to `end`; `what` names it in errors.
 
     A group, which proto3 does not have, is passed over.
+
+    Parameters
+    ----------
+    source, start, end, what
+        The message.
+    large_bytes, piece_bytes
+        Where given, smaller fields may be passed over, but for one that ends so many bytes after the last one yielded.
 
     Raises
     ------
     ModelFileError
         The bytes are not a message: a field is cut off, has number 0 or an unknown type.
     """
-    position = window_start = start
+    position = window_start = yielded = start
     window = b""
     depth = 0
     while position < end:
+        if piece_bytes and not depth:
+            most = min(yielded + piece_bytes, window_start + len(window))
+            position = window_start + _pass_small(window, position - window_start, most - window_start, large_bytes)
         if position + _HEAD_MAX_BYTES > window_start + len(window) and window_start + len(window) < end:
             window_start, window = position, source.read(position, min(_WINDOW_BYTES, end - position), what)
         try:
@@ -87,6 +99,7 @@ def walk_fields(source: ByteSource, start: int, end: int, what: str) -> Iterator
             depth -= 1
         elif depth == 0:
             yield field
+            yielded = position
         if position > window_start + len(window):
             window_start, window = position, b""
         if depth < 0 or (depth and position == end):
@@ -150,6 +163,28 @@ def _field_at(window: bytes, index: int, window_start: int) -> WireField:
     elif wire_type not in (START_GROUP, END_GROUP):
         raise ValueError(f"field {number} has the unknown wire type {wire_type}")
     return WireField(number, wire_type, window_start + start, window_start + value_start, window_start + index, value)
+
+
+def _pass_small(window: bytes, index: int, end: int, large_bytes: int) -> int:
+    """Return the index after fields of the commonest form, a text or message, that end before an index.
+
+    Only forms of a tag of one byte and a length of one or two are known here; at any other the index stays.
+    """
+    end -= _HEAD_MAX_BYTES
+    while index < end:
+        tag, size_bytes = window[index], window[index + 1]
+        after = index + 2
+        if size_bytes >= 0x80:
+            more = window[index + 2]
+            if more >= 0x80:
+                return index
+            size_bytes, after = size_bytes & 0x7F | more << 7, index + 3
+        if tag & 0x87 != LENGTH_DELIMITED or tag == LENGTH_DELIMITED or size_bytes >= large_bytes:
+            return index
+        if after + size_bytes >= end:
+            return index
+        index = after + size_bytes
+    return index
 
 
 def _varint(window: bytes, index: int) -> tuple[int, int]:

@@ -50,6 +50,8 @@ class ModelPlacer:
     def place(self, om: OmFile) -> None:
         """Give the tensors of a file their places, and ask for their bytes; not those of the files inside."""
         self._file_number += 1
+        for model in om.models:
+            model.check_decodes()  # as GE, which refuses a model for any operator
         params = {id(model): RuntimeParam.of_model(model) for model in om.models}
         blocks = {id(model): ModelBlocks(model, params[id(model)], self._loading) for model in om.models}
         tensors = list(own_tensors(om))

@@ -1,11 +1,13 @@
 """Decoding MODEL_DEF piece by piece: the same messages as protobuf makes, without tasks and large inline data."""
 
 import tracemalloc
+from collections.abc import Callable
 
 import pytest
 
 from gevar.errors import ModelFileError
 from gevar.om.model_def import APART_BYTES, DecodedModelDef, StoredBytes, decode_model_def, merge_piece, pieces
+from gevar.om.om_file import OmFile
 from gevar.om.source import ByteSource
 from gevar.proto import ge_ir, task
 from tests.helpers import om_builder as build
@@ -25,12 +27,12 @@ def model(*ops: bytes, **attrs: bytes) -> bytes:
 def test_small_model_is_what_protobuf_reads() -> None:
     data = build.model_def("m", build.small_graphs(), {"a": build.attr_i(3), "s": build.attr_s(b"\xff")})
     decoded = decode(data)
-    assert decoded.message == ge_ir.ModelDef.FromString(data)
+    assert decoded.whole() == ge_ir.ModelDef.FromString(data)
     assert decoded.apart == {}
 
 
 def test_empty_partition_is_an_empty_model() -> None:
-    assert decode(b"").message == ge_ir.ModelDef()
+    assert decode(b"").whole() == ge_ir.ModelDef()
 
 
 def test_large_model_is_what_protobuf_reads() -> None:
@@ -39,13 +41,13 @@ def test_large_model_is_what_protobuf_reads() -> None:
     small = build.graph("small", ops[:1])
     data = build.model_def("m", [small, build.graph("large", ops), small], {f"k{n}": build.attr_i(n) for n in range(9)})
     assert len(data) > 3 << 20  # several pieces
-    assert decode(data).message == ge_ir.ModelDef.FromString(data)
+    assert decode(data).whole() == ge_ir.ModelDef.FromString(data)
 
 
 def test_order_of_graphs_and_operators_of_mixed_size() -> None:
     ops = [build.inline_const(f"c{number}", LARGE if number % 2 else b"x") for number in range(6)]
     graphs = [build.graph(f"g{number}", ops if number % 2 else ops[:1]) for number in range(5)]
-    message = decode(build.model_def("m", graphs)).message
+    message = decode(build.model_def("m", graphs)).whole()
     assert [graph.name for graph in message.graph] == [f"g{number}" for number in range(5)]
     assert [op.name for op in message.graph[1].op] == [f"c{number}" for number in range(6)]
 
@@ -53,7 +55,7 @@ def test_order_of_graphs_and_operators_of_mixed_size() -> None:
 def test_inline_data_from_the_limit_on_stays_in_the_file() -> None:
     data = model(build.inline_const("small", LARGE[1:]), build.inline_const("large", LARGE))
     decoded = decode(data)
-    small, large = decoded.message.graph[0].op
+    small, large = decoded.whole().graph[0].op
     assert small.attr["value"].t.data == LARGE[1:]
     assert large.attr["value"].t.data == b""
     assert list(large.attr["value"].t.desc.shape.dim) == [APART_BYTES]
@@ -74,33 +76,33 @@ def test_only_the_data_is_left_out() -> None:
     decoded = decode(model(whole))
     expected = ge_ir.ModelDef.FromString(model(whole))
     expected.graph[0].op[0].attr["value"].t.data = b""
-    assert decoded.message == expected
+    assert decoded.whole() == expected
 
 
 def test_tensor_without_description_stays_a_tensor() -> None:
     decoded = decode(model(build.op("c", "Const", {"value": build.attr_t(build.field(2, LARGE))})))
-    assert decoded.message.graph[0].op[0].attr["value"].WhichOneof("value") == "t"
+    assert decoded.whole().graph[0].op[0].attr["value"].WhichOneof("value") == "t"
     assert decoded.apart[0, 0]["value"].size_bytes == APART_BYTES
 
 
 def test_large_attributes_of_other_kinds_stay() -> None:
     data = model(build.op("n", "T", {"text": build.attr_s(LARGE), "bytes": build.field(7, LARGE)}))
     decoded = decode(data)
-    assert decoded.message == ge_ir.ModelDef.FromString(data)
+    assert decoded.whole() == ge_ir.ModelDef.FromString(data)
     assert decoded.apart == {}
 
 
 def test_initial_values_stay_whatever_their_size() -> None:
     init = build.attr_t(build.tensor(build.tensor_desc((1,)), LARGE))
     data = model(build.variable("v", (1,), 0, {"_init_value": init}))
-    assert decode(data).message == ge_ir.ModelDef.FromString(data)
+    assert decode(data).whole() == ge_ir.ModelDef.FromString(data)
 
 
 @pytest.mark.parametrize("size", [10, APART_BYTES, 3_000_000])
 def test_tasks_are_left_out(size: int) -> None:
     decoded = decode(model(tasks=build.field(7, bytes(size)), kept=build.attr_i(1), large=build.attr_s(LARGE)))
-    assert sorted(decoded.message.attr) == ["kept", "large"]
-    assert decoded.message.attr["large"].s == LARGE
+    assert sorted(decoded.whole().attr) == ["kept", "large"]
+    assert decoded.whole().attr["large"].s == LARGE
 
 
 def test_attribute_that_comes_twice_is_the_last_one() -> None:
@@ -109,7 +111,7 @@ def test_attribute_that_comes_twice_is_the_last_one() -> None:
     op = ge_ir.OpDef.FromString(first + second)
     assert op.attr["value"].t.data == LARGE
     decoded = decode(model(build.field(1, "n") + first + second))
-    assert decoded.message.graph[0].op[0].attr["value"].WhichOneof("value") == "t"
+    assert decoded.whole().graph[0].op[0].attr["value"].WhichOneof("value") == "t"
 
 
 def test_memory_stays_small_with_much_inline_data() -> None:
@@ -123,7 +125,7 @@ def test_memory_stays_small_with_much_inline_data() -> None:
     finally:
         tracemalloc.stop()
     assert len(decoded.apart) == 4
-    assert decoded.message.ByteSize() < 1000
+    assert decoded.whole().ByteSize() < 1000
     assert peak < 1 << 20
 
 
@@ -166,8 +168,32 @@ def test_nesting_is_limited() -> None:
     graph = build.graph("inner", [])
     for _ in range(120):
         graph = build.graph("outer", [build.op("n", "T", {"g": build.field(13, graph)})])
-    with pytest.raises(ModelFileError, match="do not decode as"):
-        decode(build.model_def("m", [graph]))
+    om = OmFile.from_bytes(build.g3([(0, build.model_def("m", [graph])), (1, b"")]))
+    assert [node.name for node in om.models[0].nodes()] == ["n"]
+    with pytest.raises(ModelFileError, match="node n does not decode"):
+        om.models[0].check_decodes()
+
+
+def test_operators_are_decoded_when_they_are_looked_at() -> None:
+    bad = build.field(1, "bad") + build.field(2, "Add") + build.field(33, b"\x0a\xff")
+    good = build.variable("good", (4,), 1 << 37)
+    data = build.g3([(0, build.model_def("m", [build.graph("g", [good, bad])])), (1, b"")])
+    model = OmFile.from_bytes(data, "d.om").models[0]
+    assert [(node.name, node.type) for node in model.nodes()] == [("good", "Variable"), ("bad", "Add")]
+    first, second = model.nodes()
+    assert first.output_i == (1 << 37,)
+    looks: list[Callable[[], object]] = [
+        lambda: second.input_i,
+        lambda: second.attrs,
+        second.check_decodes,
+        model.check_decodes,
+        model.model_def,
+    ]
+    for look in looks:
+        with pytest.raises(ModelFileError, match="node bad does not decode") as caught:
+            look()
+        assert (caught.value.field, caught.value.file, caught.value.status) == ("MODEL_DEF", "d.om", 545002)
+    first.check_decodes()
 
 
 def test_damage_in_a_large_graph_names_its_piece() -> None:

@@ -152,3 +152,31 @@ def test_packed_numbers_are_known() -> None:
     dims = build.field(3, build.field(1, bytes([1, 2, 3])))
     op = build.op("n", "T", outputs=[dims])
     assert unknown(build.model_def("m", [build.graph("g", [op])])) == 0
+
+
+@pytest.mark.parametrize("large_bytes", [1, 40, 300, 20_000])
+@pytest.mark.parametrize("piece_bytes", [1, 500, 1 << 16])
+def test_small_fields_may_be_passed_over(large_bytes: int, piece_bytes: int) -> None:
+    """All large fields come, no two that come are further apart than a piece and a field, and all are true ones."""
+    sizes = [0, 5, 39, 40, 127, 128, 299, 300, 16_383, 16_384, 20_000, 3, 70_000, 1] * 30
+    data = b"".join(
+        build.field(1 + index % 40, index if index % 7 == 6 else b"x" * size) for index, size in enumerate(sizes)
+    )
+    source = ByteSource.of_bytes(data, "w.om")
+    every = list(walk_fields(source, 0, len(data), "M"))
+    some = list(walk_fields(source, 0, len(data), "M", large_bytes=large_bytes, piece_bytes=piece_bytes))
+    assert set(some) <= set(every)
+    assert [field for field in some if field.end - field.value_start >= large_bytes] == [
+        field for field in every if field.end - field.value_start >= large_bytes
+    ]
+    most = max(field.end - field.start for field in every)
+    for before, after in zip([every[0], *some], some, strict=False):
+        assert after.start - before.end <= piece_bytes + most
+
+
+def test_damage_among_small_fields_is_found() -> None:
+    data = build.field(1, b"x" * 30) * 3000 + b"\x0a\x7f" + b"y" * 5
+    source = ByteSource.of_bytes(data, "w.om")
+    with pytest.raises(ModelFileError, match="not a protobuf message") as caught:
+        list(walk_fields(source, 0, len(data), "M", large_bytes=1 << 14, piece_bytes=1 << 20))
+    assert caught.value.offset == 32 * 3000
