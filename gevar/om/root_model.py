@@ -17,6 +17,7 @@ from typing import Self
 
 from gevar.graph import Model
 from gevar.om.header import Dialect, ModelFileHeader, ModelType
+from gevar.om.mobile_model import to_server_numbers
 from gevar.om.model import OmModel
 from gevar.om.model_def import TASKS_ATTR, WHAT, merge_piece
 from gevar.om.om_file import OmFile
@@ -135,7 +136,7 @@ _UNKNOWN_FORMS = frozenset(
 
 
 def _ge_model(model: OmModel, *, mobile: bool, skip: tuple[int, ...]) -> GeModel:
-    found = GeModel(_model(model))
+    found = GeModel(_model(model, mobile=mobile))
     for partition in model.partitions:
         name = partition_type_name(partition.type, mobile=mobile)
         if mobile and partition.type > PartitionType.TASK_INFO:
@@ -151,8 +152,10 @@ def _ge_model(model: OmModel, *, mobile: bool, skip: tuple[int, ...]) -> GeModel
     return found
 
 
-def _model(model: OmModel) -> Model:
+def _model(model: OmModel, *, mobile: bool) -> Model:
     message = model.model_def()
+    if mobile:
+        to_server_numbers(message)
     source = model.partition_source(PartitionType.MODEL_DEF)
     if source is not None and (tasks := _tasks_attr(source)) is not None:
         message.attr[TASKS_ATTR].CopyFrom(tasks)

@@ -66,8 +66,11 @@ class CheckedModel:
         return {op.name: op for op in next(iter(self.graphs.values()))}
 
 
-def check_file(data: bytes, folder: Path | None = None) -> list[CheckedModel]:
-    """Check a static or dynamic file of dialect G3; `folder` has its external weights."""
+def check_file(data: bytes, folder: Path | None = None, *, places: bool = True) -> list[CheckedModel]:
+    """Check a static or dynamic file of dialect G3; `folder` has its external weights.
+
+    Without `places` variables and constants may lie anywhere.
+    """
     magic, headsize, version, checksum, length = struct.unpack_from("<III64sI", data)
     assert (magic, headsize, version, length) == (0x444F4D49, 256, 0x20000000, 0)
     assert checksum == bytes(64)
@@ -85,7 +88,7 @@ def check_file(data: bytes, folder: Path | None = None) -> list[CheckedModel]:
     assert all(8 not in [part.kind for part in parts] for parts in models[1:]), "a sub-model lists inputs"
     checked = [check_model(parts) for parts in models]
     restore_names(checked)
-    for index, model in enumerate(checked):
+    for index, model in enumerate(checked if places else ()):
         check_variables(model)
         check_external(model, folder)
         if index or not (is_dynamic or data[82] == 3):  # the constants of such a root lie with the models inside
@@ -93,8 +96,8 @@ def check_file(data: bytes, folder: Path | None = None) -> list[CheckedModel]:
     return checked
 
 
-def check_bundle(data: bytes) -> list[list[CheckedModel]]:
-    """Check a bundle and the files in it."""
+def check_bundle(data: bytes, *, places: bool = True) -> list[list[CheckedModel]]:
+    """Check a bundle and the files in it; `places` as in `check_file`."""
     header = bytearray(data[:256])
     (model_num,), (model_length,) = struct.unpack_from("<I", header, 156), struct.unpack_from("<Q", header, 184)
     assert header[82] == 5
@@ -111,12 +114,12 @@ def check_bundle(data: bytes) -> list[list[CheckedModel]]:
         assert (kind, pad, offset) == (24 if index else 25, 0, mem_offset)
         assert index or size == 8
         if index:
-            files.append(check_file(data[at : at + size]))
+            files.append(check_file(data[at : at + size], places=places))
         at += size
         mem_offset += size
     assert at == len(data)
     (variable_size,) = struct.unpack_from("<q", data, 256 + 8 + 24 * num)
-    for model, *_ in files:
+    for model, *_ in files if places else ():
         for op in model.ops.values():
             if op.type == "Variable":
                 end = (
