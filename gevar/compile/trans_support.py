@@ -1,32 +1,17 @@
 """Which trans ops can become a step of a variable's road.
 
+That are the conversions that GE has; those that `gevar.formats` has beside them would give roads that GE does not take.
+
 Source: GE source, compiler/graph/passes/variable_optimize/variable_op_pass.cc, IsOpSupported; base/formats/;
 base/common/datatype_transfer/.
 """
 
-from typing import Final
-
 from gevar.compile.descriptions import desc_text, format_text
 from gevar.compile.node_kinds import DATA_UNCHANGED_TYPES
+from gevar.formats.data_type_cast import CASTS
 from gevar.formats.layouts import BACKWARD, FORWARD
-from gevar.types import DataType
 from gevar.types.format import primary_format
 from gevar.var import TransNodeInfo
-
-_CASTS: Final = {
-    "DT_FLOAT": ("DT_FLOAT16", "DT_INT32", "DT_HIFLOAT8"),
-    "DT_FLOAT16": ("DT_FLOAT", "DT_INT32", "DT_HIFLOAT8"),
-    "DT_INT32": ("DT_FLOAT", "DT_FLOAT16", "DT_UINT8", "DT_INT8", "DT_INT64", "DT_DOUBLE"),
-    "DT_UINT8": ("DT_FLOAT", "DT_INT32"),
-    "DT_INT8": ("DT_FLOAT", "DT_INT32"),
-    "DT_INT64": ("DT_INT32",),
-    "DT_DOUBLE": ("DT_INT32",),
-    "DT_HIFLOAT8": ("DT_FLOAT", "DT_FLOAT16"),
-}
-
-
-CASTS: Final = frozenset((DataType[one], DataType[other]) for one, others in _CASTS.items() for other in others)
-"""Pairs of data types between which data can be converted."""
 
 
 def unsupported_reason(step: TransNodeInfo) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from gevar.compile import PassContext, PassManager
-from gevar.compile.trans_support import CASTS, is_registered, unsupported_reason
+from gevar.compile.trans_support import is_registered, unsupported_reason
 from gevar.compile.variable_op_pass import VariableOpPass, road_text
 from gevar.errors import GraphError, StateError
 from gevar.graph import ComputeGraph, OpDesc
@@ -272,11 +272,18 @@ def test_a_format_that_the_variable_has_in_another_form_is_an_error() -> None:
 # --- conversions ------------------------------------------------------------------------------------------------------
 
 
+def cast_reason(source: DataType, target: DataType) -> str:
+    step = TransNodeInfo("Cast", DESCS["N4"].replace(dtype=source), DESCS["N4"].replace(dtype=target))
+    return unsupported_reason(step)
+
+
 def test_what_ge_converts() -> None:
     pairs = [(a, b) for a in Format for b in Format if is_registered(a, b)]
     assert len(pairs) == 42
-    assert len(CASTS) == 20
-    assert (DataType.DT_DOUBLE, DataType.DT_FLOAT) not in CASTS
+    assert cast_reason(DataType.DT_FLOAT, DataType.DT_FLOAT16) == ""
+    assert "Cast from DT_DOUBLE to DT_FLOAT" in cast_reason(DataType.DT_DOUBLE, DataType.DT_FLOAT)
+    types = list(DataType)
+    assert sum(not cast_reason(one, other) for one in types for other in types) == 20
     assert (Format.FORMAT_FRACTAL_Z, Format.FORMAT_ND) not in pairs
 
 
