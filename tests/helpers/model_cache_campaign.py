@@ -16,7 +16,7 @@ from tests.helpers.child import talk_to_python
 from tests.helpers.model_cache_writer import WEIGHT_BYTES, weights_of
 
 FULL_KILLS = 200
-SHARE = 20
+SHARE = 50
 """The tests kill one writer in so many of the full number."""
 KILLS_PER_FOLDER = 25
 LAST_LINES = 60
