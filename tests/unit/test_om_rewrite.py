@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from gevar.errors import ModelFileError
+from gevar.errors import GraphError, ModelFileError
 from gevar.om import GeRootModel, OmFile, write_om
 from gevar.om.header import Dialect
 from gevar.om.om_file import Kind
 from tests.helpers import om_builder as made
 from tests.helpers.om_fields import wire
+from tests.helpers.om_mutations import mutations
 from tests.helpers.om_rules import check_bundle, check_file
 
 PARTS = made.small_partitions()
@@ -118,3 +119,20 @@ def test_a_signature_is_not_kept(tmp_path: Path) -> None:
     with OmFile.from_bytes(bytes(data)) as om:
         write_om(tmp_path / "again.om", GeRootModel.from_om(om))
     check_file((tmp_path / "again.om").read_bytes(), places=False)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_damaged_file_is_refused_or_written_so_that_it_opens(tmp_path: Path, form: str) -> None:
+    data, kind = FORMS[form]
+    written = refused = 0
+    for _, damaged in mutations(data):
+        try:
+            root = GeRootModel.from_om(OmFile.from_bytes(damaged, kind=kind))
+            write_om(tmp_path / "again.om", root)
+        except (ModelFileError, GraphError):
+            refused += 1
+            continue
+        OmFile.from_bytes((tmp_path / "again.om").read_bytes(), kind=kind)
+        written += 1
+    assert refused > 20
+    assert written > 0
