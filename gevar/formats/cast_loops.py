@@ -1,7 +1,7 @@
 """Casts that no table serves: from elements of four and eight bytes, and to them. A block of elements at a time.
 
 Each function writes the results of one block and returns what was lost. `ieee` tells whether NaN and infinity are kept
-where the destination has them; else the results are GE's.
+where the destination has them; else the results are GE's. The caller silences numpy's warnings.
 
 Source: GE source, base/common/datatype_transfer, base/common/fp16_t.
 """
@@ -41,8 +41,7 @@ def float_to_float16(src: npt.NDArray[np.float32], out: npt.NDArray[np.float16],
     """Cast to the nearest float16, ties to even."""
     bits = src.view(np.uint32)
     magnitude = bits & np.uint32(0x7FFF_FFFF)
-    with np.errstate(over="ignore"):
-        np.copyto(out, src, casting="same_kind")
+    np.copyto(out, src, casting="same_kind")
     lost = magnitude_counts(magnitude, _FLOAT16_LIMIT, _FLOAT_INFINITY, keeps_infinity=ieee, keeps_nan=ieee)
     if lost is not NOTHING_LOST and not ieee:
         outside = magnitude >= _FLOAT16_LIMIT
@@ -100,8 +99,7 @@ def int32_to_float16(src: npt.NDArray[np.int32], out: npt.NDArray[np.float16], i
     wide = src.astype(np.float32)  # a number that float32 rounds is far out of range
     if lost is not NOTHING_LOST and not ieee:
         np.clip(wide, -_FLOAT16_MAX, _FLOAT16_MAX, out=wide)
-    with np.errstate(over="ignore"):
-        np.copyto(out, wide, casting="same_kind")
+    np.copyto(out, wide, casting="same_kind")
     return lost
 
 
@@ -114,8 +112,7 @@ def low_bits(src: npt.NDArray[np.signedinteger], out: npt.NDArray[np.integer], _
 
 def float_to_bf16(src: npt.NDArray[np.float32], out: _Array, _ieee: bool) -> CastCounts:
     """Cast to the nearest bfloat16, ties to even; NaN and infinity stay."""
-    with np.errstate(all="ignore"):
-        np.copyto(out, src, casting="unsafe")
+    np.copyto(out, src, casting="unsafe")
     magnitude = src.view(np.uint32) & np.uint32(0x7FFF_FFFF)
     return magnitude_counts(magnitude, _BF16_LIMIT, _FLOAT_INFINITY, keeps_infinity=True, keeps_nan=True)
 

@@ -149,12 +149,13 @@ def _run(loop: _Loop, elements: _Array, target: _Array | None, dst: DataType, *,
     """Cast block by block; without a target only count."""
     counts = NOTHING_LOST
     spare = np.empty(BLOCK_ELEMENTS if target is None else 0, dst.to_numpy())
-    for start in range(0, len(elements), BLOCK_ELEMENTS):
-        block = elements[start : start + BLOCK_ELEMENTS]
-        part = spare[: len(block)] if target is None else target[start : start + BLOCK_ELEMENTS]
-        lost = loop(block, part, ieee)
-        if lost is not NOTHING_LOST:
-            counts += lost
+    with np.errstate(all="ignore"):  # NaN and overflow are counted
+        for start in range(0, len(elements), BLOCK_ELEMENTS):
+            block = elements[start : start + BLOCK_ELEMENTS]
+            part = spare[: len(block)] if target is None else target[start : start + BLOCK_ELEMENTS]
+            lost = loop(block, part, ieee)
+            if lost is not NOTHING_LOST:
+                counts += lost
     return counts
 
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from tests.golden import acl_calls, om_manifest, passes, var_manager
+from tests.golden import acl_calls, formats, om_manifest, passes, var_manager
 from tests.golden.facts import Report, State, load_document, place_text
 
-SCHEMAS: tuple[ModuleType, ...] = (acl_calls, om_manifest, passes, var_manager)
+SCHEMAS: tuple[ModuleType, ...] = (acl_calls, formats, om_manifest, passes, var_manager)
 FIRST_DIFFERENCES = 20
 
 
