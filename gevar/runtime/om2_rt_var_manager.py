@@ -16,7 +16,7 @@ from gevar.errors import AddressError, VariableError
 from gevar.memory import MemoryManager
 from gevar.runtime.om2_var_blocks import Om2VarBlock, Om2VarBlocks, Place
 from gevar.runtime.om2_var_resource import RTVarEntry, RTVarResource
-from gevar.runtime.trans_steps import cast, convert, moves_data
+from gevar.runtime.trans_steps import Bytes, cast, convert, moves_data, warn_of_losses
 from gevar.status import FAILED, PARAM_INVALID
 from gevar.types import DevAddr, DeviceId, LogicAddr, MemType
 from gevar.var.load_state import LoadTable
@@ -215,7 +215,7 @@ class Om2RTVarManager:
         self,
         entries: list[RTVarEntry],
         device_id: DeviceId,
-        content: Callable[[RTVarEntry, DeviceId], bytes | None],
+        content: Callable[[RTVarEntry, DeviceId], Bytes | None],
     ) -> list[str]:
         if not entries:
             return []
@@ -227,7 +227,7 @@ class Om2RTVarManager:
         self,
         entry: RTVarEntry,
         device_id: DeviceId,
-        content: Callable[[RTVarEntry, DeviceId], bytes | None],
+        content: Callable[[RTVarEntry, DeviceId], Bytes | None],
     ) -> bool:
         """Write what a variable should hold, once for a device."""
         ticket = self._loaded.begin((entry.var_key, device_id))
@@ -248,16 +248,18 @@ class Om2RTVarManager:
             raise
         return ticket.commit()
 
-    def _converted(self, entry: RTVarEntry, device_id: DeviceId) -> bytes:
+    def _converted(self, entry: RTVarEntry, device_id: DeviceId) -> Bytes:
         before = entry.trans_road[0].input
         with self._lock:
             old = self._resource.find_form(entry.var_name, before)
         if old is None:
             reason = f"it is not there in format {before.format}, type {before.dtype.name}, from which its road starts"
             raise VariableError(entry.var_name, reason, status=FAILED)
-        return convert(self._read(old, device_id), entry.trans_road)
+        data, counts = convert(self._read(old, device_id), entry.trans_road)
+        warn_of_losses(entry.var_name, counts)
+        return data
 
-    def _copied(self, entry: RTVarEntry, device_id: DeviceId) -> bytes | None:
+    def _copied(self, entry: RTVarEntry, device_id: DeviceId) -> Bytes | None:
         assert entry.copy_info is not None
         with self._lock:
             source = self._resource.find(entry.copy_info.src_var_name)
@@ -265,13 +267,15 @@ class Om2RTVarManager:
             text = "variable %s starts as a copy of %s, which session %d does not have: it is left as it is"
             _log.warning(text, entry.var_name, entry.copy_info.src_var_name, self.session_id)
             return None
-        return cast(self._read(source, device_id), source.tensor_desc, entry.tensor_desc)
+        data, counts = cast(self._read(source, device_id), source.tensor_desc, entry.tensor_desc)
+        warn_of_losses(entry.var_name, counts)
+        return data
 
-    def _read(self, entry: RTVarEntry, device_id: DeviceId) -> bytes:
+    def _read(self, entry: RTVarEntry, device_id: DeviceId) -> Bytes:
         data, addr = np.empty(entry.size, np.uint8), self.get_var_dev_addr(entry, device_id)
         if addr is not None:
             self._memory.memcpy_out(data, addr, device_id)
-        return data.tobytes()
+        return data
 
     def is_loaded(self, name: str, device_id: DeviceId) -> bool:
         """Tell whether a variable was converted or copied on a device."""

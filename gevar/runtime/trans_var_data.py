@@ -10,8 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from gevar.errors import VariableError
-from gevar.runtime.trans_steps import cast, convert, moves_data
+from gevar.errors import FormatError, GevarError, VariableError
+from gevar.formats import OnLoss
+from gevar.formats.conversion import format_words
+from gevar.runtime.trans_steps import Bytes, cast, convert, moves_data, warn_of_losses
 from gevar.status import INTERNAL_ERROR
 from gevar.types import DeviceId, LogicAddr, TensorDesc
 from gevar.types.tensor_sizes import tensor_size_in_bytes
@@ -29,21 +31,28 @@ THREADS: Final = 16
 """Variables, and constants, that are brought at once."""
 
 
-def trans_all_var_data(vm: VarManager, ops: Iterable[VarOp], device_id: DeviceId, graph_id: int) -> list[str]:
+def trans_all_var_data(
+    vm: VarManager, ops: Iterable[VarOp | None], device_id: DeviceId, graph_id: int, *, on_loss: OnLoss = "ge"
+) -> list[str]:
     """Bring the bytes of Variables on a device into the form that a graph changed them to.
 
-    That is each with a road of conversions, changed last by this graph and used first by another one.
+    That is each with a road of conversions, changed last by this graph and used first by another one. The bytes are
+    read in the form from which the road starts, go through its steps on the host, and are written at the address of the
+    form to which it leads. Where the road moves nothing, nothing is copied. Several variables are converted at once.
 
     Parameters
     ----------
     vm
         The session's variables.
     ops
-        Nodes of the graph; others than Variables are passed over.
+        Nodes of the graph; others than Variables, and None, are passed over.
     device_id
         The device.
     graph_id
         The graph.
+    on_loss
+        What becomes of numbers that the new data type cannot hold; see `gevar.formats.cast`. Whatever it is, a warning
+        names the variable and how many there are.
 
     Returns
     -------
@@ -53,28 +62,28 @@ def trans_all_var_data(vm: VarManager, ops: Iterable[VarOp], device_id: DeviceId
     Raises
     ------
     VariableError
-        No graph is recorded as the first user of a variable (status INTERNAL_ERROR), or it is not there in the form
-        from which its road starts, or to which it leads.
-    FormatError
-        A step of a road cannot be done (status UNSUPPORTED), or the size of a form is not known.
+        No graph is recorded as the first user of a variable, it is not there in the form from which its road starts or
+        to which it leads, or its road cannot be gone: a step of another type, a conversion that breaks a rule, a size
+        that is not known, or a loss that `on_loss` refuses (status INTERNAL_ERROR).
     AddressError, AclError, OutOfMemoryError, StateError
         As `VarManager.read_var_memory` and `write_var_memory`.
 
-    After failure: a variable that could not be converted counts as changed still, the others as converted.
+    After failure: a variable that could not be converted has its old bytes and counts as changed still, the others as
+    converted. Where the device refuses the way back too, a note of the error says so.
     """
-    chosen = [(op.name, road) for op in ops if op.op_type == VARIABLE and (road := _road(vm, op.name, graph_id))]
-    if not chosen:
+    names = [op.name for op in ops if op is not None and op.op_type == VARIABLE]
+    roads = {name: road for name in names if (road := _road(vm, name, graph_id))}
+    if not roads:
         return []
 
-    def bring(entry: tuple[str, TransRoad]) -> str:
-        name, road = entry
-        if moves_data(road):
-            _convert(vm, name, road, device_id)
+    def bring(name: str) -> str:
+        if moves_data(roads[name]):
+            _convert(vm, name, roads[name], device_id, on_loss)
         vm.remove_changed_graph_id(name)
         return name
 
-    with ThreadPoolExecutor(min(THREADS, len(chosen))) as pool:
-        return list(pool.map(bring, chosen))
+    with ThreadPoolExecutor(min(THREADS, len(roads))) as pool:
+        return list(pool.map(bring, roads))
 
 
 def _road(vm: VarManager, name: str, graph_id: int) -> TransRoad | None:
@@ -88,20 +97,48 @@ def _road(vm: VarManager, name: str, graph_id: int) -> TransRoad | None:
     return vm.get_trans_road(name)
 
 
-def _convert(vm: VarManager, name: str, road: TransRoad, device_id: DeviceId) -> None:
+def _convert(vm: VarManager, name: str, road: TransRoad, device_id: DeviceId, on_loss: OnLoss) -> None:
     """Convert a variable that has bytes; one without has none to convert."""
     before, after = road[0].input, road[-1].output
-    source = vm.get_var_addr(name, before)
+    source, target = _addr(vm, name, before), _addr(vm, name, after)
     if vm.get_var_mgr_info(source, device_id) is None and before.init_value is None:
         return
-    data = convert(_read(vm, source, before, device_id), road)
-    vm.write_var_memory(vm.get_var_addr(name, after), data, device_id)
+    try:
+        old = _read(vm, source, before, device_id)
+        data, counts = convert(old, road, on_loss=on_loss)
+    except FormatError as error:
+        raise VariableError(name, f"its road cannot be gone: {error}", status=INTERNAL_ERROR) from error
+    warn_of_losses(name, counts)
+    try:
+        vm.write_var_memory(target, data, device_id)
+    except BaseException as error:
+        if source == target:
+            _write_back(vm, source, old, device_id, error)
+        raise
+    vm.check_and_set_var_loaded(VarOp(name, VARIABLE, (), (target,)), device_id)
 
 
-def _read(vm: VarManager, logic_addr: LogicAddr, desc: TensorDesc, device_id: DeviceId) -> bytes:
+def _addr(vm: VarManager, name: str, desc: TensorDesc) -> LogicAddr:
+    try:
+        return vm.get_var_addr(name, desc)
+    except VariableError as error:
+        words = f"{format_words(desc.format)}, {desc.dtype.name}"
+        reason = f"it is not there in the form {words} of its road; assign it in that form"
+        raise VariableError(name, reason, status=INTERNAL_ERROR) from error
+
+
+def _write_back(vm: VarManager, logic_addr: LogicAddr, old: Bytes, device_id: DeviceId, error: BaseException) -> None:
+    """Write the old bytes again, after new ones may have come in part."""
+    try:
+        vm.write_var_memory(logic_addr, old, device_id)
+    except GevarError as second:
+        error.add_note(f"its old {len(old)} B could not be written again: {second}")
+
+
+def _read(vm: VarManager, logic_addr: LogicAddr, desc: TensorDesc, device_id: DeviceId) -> Bytes:
     data = np.empty(tensor_size_in_bytes(desc), np.uint8)
     vm.read_var_memory(logic_addr, data, device_id)
-    return data.tobytes()
+    return data
 
 
 def is_copy(op: VarOp) -> bool:
@@ -150,6 +187,8 @@ def copy_var_data(vm: VarManager, ops: Iterable[VarOp], device_id: DeviceId) -> 
         with ticket:
             source = vm.get_cur_var_desc(source_name)
             data = _read(vm, vm.get_var_addr(source_name, source), source, device_id)
-            vm.write_var_memory(logic_addr, cast(data, source, desc), device_id)
+            values, counts = cast(data, source, desc)
+            warn_of_losses(op.name, counts)
+            vm.write_var_memory(logic_addr, values, device_id)
         filled.append(op.name)
     return filled

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gevar import status
-from tests.golden import passes_cache, passes_graph, passes_rebuild
+from tests.golden import passes_cache, passes_graph, passes_rebuild, passes_trans
 from tests.golden.facts import Json, Place, Report, State
 
 KINDS = ("graph_cases", "rebuild_sequences", "cache_match_cases", "trans_var_data_cases")
@@ -25,6 +25,7 @@ COMPARERS: Mapping[str, Comparer] = {
     "graph_cases": passes_graph.check_case,
     "rebuild_sequences": passes_rebuild.check_case,
     "cache_match_cases": passes_cache.check_case,
+    "trans_var_data_cases": passes_trans.check_case,
 }
 
 

@@ -201,10 +201,10 @@ def test_a_form_that_is_not_there(memory: FakeMemory) -> None:
     assert not om2.is_loaded("v", D0)
 
 
-@pytest.mark.parametrize("kind", ["Transpose", "Permute", "TransData"])
+@pytest.mark.parametrize("kind", ["Transpose", "Permute", "transpose"])
 def test_a_step_that_cannot_be_done(memory: FakeMemory, kind: str) -> None:
     om2 = manager(memory, *_changed(kind))
-    with pytest.raises(FormatError, match=f"{kind} is neither a Cast") as caught:
+    with pytest.raises(FormatError, match=f"{kind} is no conversion that is done here") as caught:
         om2.trans_all_var_data(["v"], D0, 2)
     assert caught.value.status == UNSUPPORTED
     assert not om2.is_loaded("v", D0)
@@ -212,16 +212,16 @@ def test_a_step_that_cannot_be_done(memory: FakeMemory, kind: str) -> None:
 
 def test_edge_30_types_of_nodes_go_by_any_case() -> None:
     desc, half = make_desc(4, F32, shape=(1,)), make_desc(2, F16, shape=(1,))
-    one = np.float32(1).tobytes()
+    one = np.ones(1, np.float32).view(np.uint8)
     for kind in ("Cast", "CAST", "cast"):
-        assert convert(one, (_step(kind, desc, half),)) == np.float16(1).tobytes()
+        assert convert(one, (_step(kind, desc, half),))[0].view(np.float16).tolist() == [1]
     for kind in ("Reshape", "RESHAPE", "ReFormat", "SqueezeV2", "UNSQUEEZEV2"):
-        assert convert(one, (_step(kind, desc, desc),)) == one
+        assert convert(one, (_step(kind, desc, desc),))[0] is one
         assert not moves_data((_step(kind, desc, desc),))
     with pytest.raises(FormatError, match="5 B are not whole elements of 4 B"):
-        convert(bytes(5), (_step("Cast", desc, half),))
-    with pytest.raises(FormatError, match="DT_INT4 has no element of whole bytes"):
-        convert(bytes(4), (_step("Cast", desc, make_desc(1, DataType.DT_INT4, shape=(1,))),))
+        convert(np.zeros(5, np.uint8), (_step("Cast", desc, half),))
+    with pytest.raises(FormatError, match="there is no cast between these data types"):
+        convert(np.zeros(4, np.uint8), (_step("Cast", desc, make_desc(1, DataType.DT_INT4, shape=(1,))),))
 
 
 @pytest.mark.parametrize("dtype", [F32, F16])
