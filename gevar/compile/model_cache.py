@@ -173,7 +173,7 @@ class ModelCache:
                 if not assign_addresses(entry.model, model, self._vm):
                     raise _UnusableError("variables lie elsewhere in this session than its tasks say")
         except _UnusableError as error:
-            _log.warning("%s is not loaded: %s", entry.model, error)
+            _log.info("%s is not loaded: %s", entry.model, error)
             return None
         for name in changed:
             self._ctrl.set_state_changed(name)

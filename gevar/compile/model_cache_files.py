@@ -177,7 +177,7 @@ class CacheFiles:
     def _remove_drafts(self) -> None:
         """Remove what a killed process has begun."""
         for suffix in (_MODEL_SUFFIX, _DESCS_SUFFIX, _INDEX_SUFFIX):
-            with suppress(PermissionError):  # a cache that may only be read
+            with suppress(OSError):  # such as in a cache that may only be read; writing will say so
                 (self._folder / self._draft_name(suffix)).unlink(missing_ok=True)
 
     def _write(self, path: Path, write: Callable[[BinaryIO], None], made: list[Path], *, mode: int = _OWN) -> None:

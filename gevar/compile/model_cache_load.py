@@ -3,6 +3,7 @@
 Source: GE source, compiler/graph/build/model_cache.cc, ModelCache::LoadModelFromCache.
 """
 
+import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -106,11 +107,17 @@ def set_ids(model: GeRootModel, root_graph: ComputeGraph, session_id: int) -> No
 
 
 def set_weight_paths(model: GeRootModel, weight_dir: Path) -> None:
-    """Let external weights lie in the weight directory, under the names that they have."""
+    """Let external weights lie in the weight directory, under the names that they have.
+
+    One that lies where its node says, and not in the weight directory, is left there.
+    """
     for node in _nodes(model):
         location = node.op_desc.attrs.get_as(_LOCATION, str) if node.type == FILECONSTANT else None
-        if location:
-            node.op_desc.attrs[_LOCATION] = str(weight_dir / location.rpartition("/")[2])
+        if not location:
+            continue
+        path = weight_dir / location.rpartition("/")[2]
+        if path.exists() or not os.path.lexists(location):
+            node.op_desc.attrs[_LOCATION] = str(path)
 
 
 def assign_addresses(file: Path, model: GeRootModel, var_manager: VarManager) -> bool:

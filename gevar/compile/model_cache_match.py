@@ -8,7 +8,7 @@ Source: GE source, compiler/graph/build/model_cache.cc.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -45,7 +45,7 @@ class VarDescs:
     cur_descs: Mapping[str, TensorDesc]
     trans_roads: Mapping[str, TransRoad]
     changed_names: tuple[str, ...] = ()
-    staged_descs: Mapping[str, TensorDesc] | None = None
+    staged_descs: Mapping[str, TensorDesc] = field(default_factory=dict)
 
     def match(self, var_manager: VarManager) -> bool:
         """Tell whether every variable here is in the session, and described there as here.
@@ -152,7 +152,7 @@ def refresh(file: Path, after: VarDescs, var_manager: VarManager, graph_id: int)
 
     Source: GE source, compiler/graph/build/model_cache.cc, ModelCache::RefreshVariableDesc.
     """
-    for name, desc in (after.staged_descs or {}).items():
+    for name, desc in after.staged_descs.items():
         var_manager.renew_cur_var_desc(name, desc)
     for name in after.changed_names:
         road = after.trans_roads.get(name)

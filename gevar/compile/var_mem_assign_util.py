@@ -23,7 +23,8 @@ from gevar.compile.var_mem_assign_util_refs import assign_memory2_has_ref_attr_n
 from gevar.errors import SizeOverflowError, VariableError
 from gevar.graph import ComputeGraph, Node
 from gevar.status import FAILED, PARAM_INVALID
-from gevar.types import LogicAddr, MemType, TensorDesc
+from gevar.types import DataType, LogicAddr, MemType, TensorDesc
+from gevar.types.tensor_sizes import tensor_size_in_bytes
 from gevar.var import VARIABLE, VarManager
 
 ATTR_SRC_VAR_NAME: Final = "_src_var_name"
@@ -151,11 +152,12 @@ class VarMemAssignUtil:
         return self._vm.get_var_addr(one.name, one.desc)
 
     def _has_room(self, one: _StaticNode) -> bool:
-        """Whether a variable is there in this form, and not known to be too small."""
+        """Whether a variable is there in this form, and not known to be too small; padding may be missing."""
         if not self._vm.is_var_exist(one.name, one.desc):
             return False
         if not self._vm.is_var_exist(one.name):
             return True
         current = self._vm.get_cur_var_desc(one.name)
-        same_key = current.format == one.desc.format and current.dtype == one.desc.dtype
-        return not same_key or current.size >= one.desc.size
+        if current.format != one.desc.format or current.dtype != one.desc.dtype or current.size >= one.desc.size:
+            return True
+        return one.desc.dtype != DataType.DT_STRING and current.size >= tensor_size_in_bytes(one.desc)

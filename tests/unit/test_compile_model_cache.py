@@ -226,7 +226,7 @@ def test_a_model_for_an_older_form_of_a_variable_is_passed_over(
 ) -> None:
     two_graphs(tmp_path, vm)
     # the first graph must be built again: what was stored when it brought w is for NCHW
-    with caplog.at_level(logging.WARNING, "gevar.compile"):
+    with caplog.at_level(logging.INFO, "gevar.compile"):
         rebuilt = root_model(model_graph({"w": NC1HWC0}), name="rebuilt")
         state = state_bytes(vm)
         compile_into(tmp_path, vm, rebuilt)
@@ -388,6 +388,8 @@ def test_external_weights_lie_in_the_weight_directory(tmp_path: Path, vm: VarMan
     graph = model_graph({})
     attrs = {"location": "/far/away/w.bin", "offset": 0, "length": 24}
     graph.add_node(OpDesc("f", "FileConstant", outputs=[NCHW], attrs=attrs))
+    (tmp_path / "mine.bin").touch()
+    graph.add_node(OpDesc("mine", "FileConstant", outputs=[NCHW], attrs={"location": str(tmp_path / "mine.bin")}))
     graph.add_node(OpDesc("by_id", "FileConstant", outputs=[NCHW], attrs={"file_id": "id"}))
     compile_into(tmp_path, vm, root_model(graph))
     wanted = options(tmp_path) | ({"ge.externalWeightDir": "/weights/here"} if is_given else {})
@@ -397,6 +399,7 @@ def test_external_weights_lie_in_the_weight_directory(tmp_path: Path, vm: VarMan
     assert folder == (Path("/weights/here") if is_given else tmp_path / "weight")
     loaded = graph_of(found)
     assert loaded["f"].op_desc.attrs["location"] == str(folder / "w.bin")
+    assert loaded["mine"].op_desc.attrs["location"] == str(tmp_path / "mine.bin")
     assert "location" not in loaded["by_id"].op_desc.attrs
 
 
@@ -454,7 +457,7 @@ def test_tasks_with_addresses_of_variables_that_moved_are_not_used(
     other = make_manager(FakeMemory())
     other.assign_var_mem("first", None, NCHW)
     state = state_bytes(other)
-    with caplog.at_level(logging.WARNING, "gevar.compile"):
+    with caplog.at_level(logging.INFO, "gevar.compile"):
         assert load(tmp_path, other) is None
     assert "variables lie elsewhere" in caplog.text
     assert state_bytes(other) == state

@@ -90,6 +90,13 @@ def test_a_variable_that_needs_more_memory_gets_more(vm: VarManager) -> None:
     assert vm.get_cur_var_desc("a").size == 4032
 
 
+def test_a_variable_without_the_padding_stays_where_it_is(vm: VarManager) -> None:
+    vm.assign_var_mem("a", None, F32.replace(size=24))
+    assert assign(vm, make_graph(op("a"), op("b"))) == {"a": (BASE,), "b": (BASE + BLOCK,)}
+    assert vm.assign_var_mem("text", None, TEXT.replace(size=24)) == BASE + 2 * BLOCK
+    assert assign(vm, make_graph(op("text", desc=TEXT))) == {"text": (BASE + 3 * BLOCK,)}
+
+
 def test_constants_with_equal_weights_share(vm: VarManager) -> None:
     fills = {"a": 1, "b": 2, "c": 1}
     graph = make_graph(*(op(name, "Constant", value=weight(bytes([fill]) * 24)) for name, fill in fills.items()))
