@@ -23,8 +23,8 @@ def read_graph_file(path: str | Path) -> ComputeGraph:
     Parameters
     ----------
     path
-        An OM file (its first model counts), or a message: text where the name ends in `.txt`, `.pbtxt` or `.prototxt`,
-        else in wire form. A `ModelDef` without graphs is read as a `GraphDef`.
+        An OM file, known by `.om` or its first bytes (its first model counts), or a message: text where the name ends
+        in `.txt`, `.pbtxt` or `.prototxt`, else in wire form. A `ModelDef` without graphs is read as a `GraphDef`.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def read_graph_file(path: str | Path) -> ComputeGraph:
 
 def _read_model_def(path: Path) -> ge_ir.ModelDef:
     data = path.read_bytes()
-    if data[:4] in (MODEL_FILE_MAGIC.to_bytes(4, "little"), OM2_MAGIC):
+    if path.suffix == ".om" or data[:4] in (MODEL_FILE_MAGIC.to_bytes(4, "little"), OM2_MAGIC):
         with open_om(path) as om:
             return om.models[0].model_def()
     read = _from_text if path.suffix in _TEXT_SUFFIXES else parse_message

@@ -27,6 +27,7 @@ class PassManager:
         Optimization level.
 
     Source: GE source, compiler/graph/passes/pass_manager.cc, PassManager::Run.
+    Differs: row all-or-nothing of docs/differences.md.
 
     Examples
     --------

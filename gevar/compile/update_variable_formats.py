@@ -41,6 +41,7 @@ class UpdateVariableFormats(CompilePass):
 
     Source: GE source, compiler/graph/preprocess/graph_prepare.cc, GraphPrepare::UpdateVariableFormats,
     RecoverTransRoadForVar, RecoverTransRoadForVarRef.
+    Differs: rows foreign-road and ref-once of docs/differences.md.
     """
 
     name: ClassVar[str] = "UpdateVariableFormats"

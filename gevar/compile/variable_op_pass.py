@@ -33,7 +33,7 @@ class VariableOpPass(CompilePass):
     """Fold trans ops into variables, and record the road that the data of each has to go.
 
     Source: GE source, compiler/graph/passes/variable_optimize/variable_op_pass.cc, VariableOpPass.
-    Differs: quirk 1 of docs/differences.md.
+    Differs: row kept-road of docs/differences.md.
     """
 
     name: ClassVar[str] = "VariableOpPass"

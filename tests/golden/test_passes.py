@@ -9,7 +9,7 @@ import pytest
 
 from tests.golden import passes, runner
 from tests.golden.facts import Report, State, place_text
-from tests.helpers.shared import shared_path
+from tests.helpers.shared import REPOSITORY, shared_path
 
 Document = dict[str, Any]
 Change = Callable[[Document], None]
@@ -192,6 +192,16 @@ def test_a_kind_without_a_comparer_fails(document: Document, check: Callable[[Do
         report = check(document)
         assert report.reasons == {"nothing compares trans_var_data_cases": 1}
     assert not report.passed
+
+
+def test_each_row_of_the_page_of_differences_names_a_test_that_is_there() -> None:
+    page = (REPOSITORY / "docs" / "differences.md").read_text()
+    section = page.split("## Passes over graphs\n")[1].split("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `")]
+    assert len(rows) == 4
+    for row in rows:
+        path, name = row[-1].strip(" `").split("::")
+        assert f"def {name}(" in (REPOSITORY / path).read_text()
 
 
 def test_running_numbers_of_inserted_nodes_are_those_of_the_file(check: Callable[[Document], Report]) -> None:

@@ -56,6 +56,8 @@ def test_an_om_file_is_read(tmp_path: Path) -> None:
         ("latin.txt", b"\xe9", "GraphDef"),
         ("empty.txt", b"", "no node is in it"),
         ("cut.om", b"IMOD", "header"),
+        ("cut", b"IMOD", "header"),
+        ("other.om", bytes(300), "not"),
         ("node.pbtxt", b'op { name: "a" type: "NoOp" } op { name: "a" type: "NoOp" }', "node 'a'"),
         ("edge.pbtxt", b'op { name: "a" type: "R" input: "b:0" input_desc { name: "" } }', "'b:0' names a node"),
         ("sub.pbtxt", b'graph { name: "g" op { name: "a" type: "If" subgraph_name: "f" } }', "'f'"),
