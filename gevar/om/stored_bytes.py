@@ -97,7 +97,7 @@ def are_equal(first: Content, second: Content) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A range of a file to be: `pieces` are (offset, bytes) in order; what lies between them is zeros."""
+    """A range of a file to be: `pieces` are (offset, bytes); what none covers is zeros, of two the later one counts."""
 
     size_bytes: int
     pieces: Sequence[tuple[int, Content]]

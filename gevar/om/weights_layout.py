@@ -35,13 +35,18 @@ class EqualBytes:
 class WeightsLayout:
     """Partition 1 as it grows: `place` puts a piece, `pieces` are what has to be written.
 
+    Parameters
+    ----------
+    end
+        First byte behind what lies there already.
+
     Thread safety: none; one layout belongs to one writer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, end: int = SESSION_MEM_ALIGN_BYTES) -> None:
         self._equal = EqualBytes()
         self._pieces: list[tuple[int, Content]] = []
-        self._end = SESSION_MEM_ALIGN_BYTES
+        self._end = end
 
     def place(self, data: Content | SparseBytes) -> int:
         """Return the offset of these bytes in the partition: that of an equal piece if there is one, else a new one.

@@ -271,22 +271,23 @@ def const_place(op: Op) -> tuple[int, int, bytes]:
 def check_weights(model: CheckedModel) -> None:
     """Check the layout of partition 1 and what consumers say about it."""
     weights = model.parts.get(1, b"")
+    pieces: set[tuple[int, int]] = set()
     for ops in model.graphs.values():
         places = {op.name: const_place(op) for op in ops if op.type == "Const" and "value" in op.attrs}
-        placed = {name: (offset, size) for name, (offset, size, inline) in places.items() if not inline}
-        ends = sorted({(offset, offset + size) for offset, size in placed.values() if size})
-        if not ends:
-            continue
-        assert weights[:512] == bytes(512)
-        position = 512
-        for begin, end in ends:
-            assert begin % 512 == 0
-            assert 0 <= begin - position < 512, "pieces overlap, or a gap is too wide"
-            assert weights[position:begin] == bytes(begin - position)
-            position = end
-        assert len(weights) % 512 == 0
-        assert 32 <= len(weights) - position < 1024 + 512
+        placed = {name: (offset, size) for name, (offset, size, inline) in places.items() if size and not inline}
+        pieces |= {(offset, offset + size) for offset, size in placed.values()}
         check_consumers(ops, placed)
+    if not pieces:
+        return
+    assert weights[:512] == bytes(512)
+    position = 512
+    for begin, end in sorted(pieces):
+        assert begin % 512 == 0
+        assert 0 <= begin - position < 512, "pieces overlap, or a gap is too wide"
+        assert weights[position:begin] == bytes(begin - position)
+        position = end
+    assert len(weights) % 512 == 0
+    assert 32 <= len(weights) - position < 1024 + 512
 
 
 def check_consumers(ops: list[Op], placed: dict[str, tuple[int, int]]) -> None:
