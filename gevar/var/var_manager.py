@@ -11,9 +11,13 @@ Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager.
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from acl_shim.host_memory import HostBuffer
 from gevar.errors import StateError, VariableError
+from gevar.formats import OnLoss
 from gevar.status import FAILED, INTERNAL_ERROR
-from gevar.types import DevAddr, DeviceId, MemType
+from gevar.types import DataType, DevAddr, DeviceId, MemType
 from gevar.var.invariants import broken_invariants
 from gevar.var.session_state import DEFAULT_DEVICE_ID, SessionVersion
 from gevar.var.var_block import VarBlock
@@ -21,7 +25,7 @@ from gevar.var.var_memory import release_all
 from gevar.var.var_rows import Savings, VarRow, explain_record, row_of, savings_of, standing_for
 from gevar.var.var_sleep import VarSleep
 from gevar.var.var_snapshot import UnknownFields
-from gevar.var.variable import Variable
+from gevar.var.variable import ArrayType, Variable
 
 
 class VarManager(VarSleep):
@@ -57,6 +61,31 @@ class VarManager(VarSleep):
         """
         self.get_cur_var_desc(name)
         return Variable(self, name)
+
+    def read(
+        self,
+        name: str,
+        device_id: DeviceId | None = None,
+        *,
+        format: int | None = None,
+        dtype: DataType | None = None,
+        on_loss: OnLoss = "ieee",
+    ) -> "np.ndarray[tuple[int, ...], ArrayType]":
+        """Return a copy of a variable's value; raises as ``self[name]`` and `Variable.read`."""
+        return self[name].read(device_id, format=format, dtype=dtype, on_loss=on_loss)
+
+    def write(
+        self,
+        name: str,
+        data: HostBuffer,
+        device_id: DeviceId | None = None,
+        *,
+        format: int | None = None,
+        dtype: DataType | None = None,
+        on_loss: OnLoss = "ieee",
+    ) -> None:
+        """Set a variable's value; raises as ``self[name]`` and `Variable.write`."""
+        self[name].write(data, device_id, format=format, dtype=dtype, on_loss=on_loss)
 
     def destroy(self) -> None:
         """Free all device memory and forget every variable; the manager can be initialised again.
