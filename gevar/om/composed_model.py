@@ -29,7 +29,7 @@ def bundle(models: Sequence[OmModelSpec]) -> GeRootModel:
         There is no model; two have another logic base or size of variables; or a variable has two descriptions. Also
         as `write_om`.
 
-    Source: GE source, base/common/helper/model_helper.cc, SaveBundleModelBufferToMem.
+    Source: GE source, base/common/helper/model_helper.cc.
     """
     space = _shared_space(models)
     files = []
@@ -59,7 +59,7 @@ def dynamic(name: str, models: Sequence[OmModelSpec], *, compress: bool = False)
     ValueError
         As `bundle`; or two models have one name, or that of the root.
 
-    Source: GE source, base/common/helper/model_helper.cc, SaveToOmRootModel.
+    Source: GE source, base/common/helper/model_helper.cc.
     """
     space = _shared_space(models)
     if len({name, *(model.name for model in models)}) <= len(models):

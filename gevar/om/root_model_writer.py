@@ -1,6 +1,6 @@
 """Writing a file from its parsed form.
 
-Source: GE source, base/common/helper/model_helper.cc, SaveToOmModel and SaveToOmRootModel.
+Source: GE source, base/common/helper/model_helper.cc.
 """
 
 from collections.abc import Iterator
