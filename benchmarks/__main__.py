@@ -17,6 +17,8 @@ from benchmarks.harness import BUILD, Row, commit, cpu_count
 BENCHMARKS = {
     "import-time": ("benchmarks.import_time", "import_time"),
     "inspect-memory": ("benchmarks.inspect_memory", "inspect_memory"),
+    "inspect-nodes": ("benchmarks.inspect_costs", "inspect_nodes"),
+    "open-sparse": ("benchmarks.inspect_costs", "open_sparse"),
     "graph-read": ("benchmarks.graph_costs", "graph_read"),
     "graph-memory": ("benchmarks.graph_costs", "graph_memory"),
     "upload-touched": ("benchmarks.upload_speed", "upload_touched"),
@@ -45,6 +47,11 @@ BENCHMARKS = {
     "memory-touch": ("benchmarks.memory_costs", "memory_first_touch"),
     "memory-growth": ("benchmarks.memory_costs", "memory_growth"),
     "memory-random": ("benchmarks.memory_costs", "memory_random"),
+    "format-4d": ("benchmarks.format_speed", "format_4d"),
+    "format-4d-bytes": ("benchmarks.format_speed", "format_4d_bytes"),
+    "format-matrix": ("benchmarks.format_speed", "format_matrix"),
+    "format-cast": ("benchmarks.format_speed", "format_cast"),
+    "format-memory": ("benchmarks.format_speed", "format_memory"),
 }
 
 

@@ -38,7 +38,7 @@ class AttrMap(MutableMapping[str, AttrValue]):
     __slots__ = ("_wires",)
 
     def __init__(self, values: Mapping[str, AttrValue] | None = None) -> None:
-        self._wires: dict[str, bytes] = {}
+        self._wires: Mapping[str, bytes] = {}  # a dict once it was changed
         self.update(values or {})
 
     @classmethod
@@ -47,8 +47,8 @@ class AttrMap(MutableMapping[str, AttrValue]):
         return cls.of_wires((sharing or Sharing()).wires(attrs))
 
     @classmethod
-    def of_wires(cls, wires: dict[str, bytes]) -> Self:
-        """Return attributes that are in wire form already; the dict belongs to it then."""
+    def of_wires(cls, wires: Mapping[str, bytes]) -> Self:
+        """Return attributes that are in wire form already, which belong to it then."""
         found = cls.__new__(cls)
         found._wires = wires
         return found
@@ -66,7 +66,7 @@ class AttrMap(MutableMapping[str, AttrValue]):
 
     def set(self, name: str, value: AttrValue, value_type: ValueType) -> None:
         """Set a value of a given kind, where the value alone does not tell it: an empty list, a whole float."""
-        self._wires[name] = attr_to_wire(value, value_type)
+        self._own_wires()[name] = attr_to_wire(value, value_type)
 
     def take(self, name: str, other: "AttrMap") -> None:
         """Take an attribute of another map exactly as it is there.
@@ -76,7 +76,7 @@ class AttrMap(MutableMapping[str, AttrValue]):
         KeyError
             The other has no such attribute.
         """
-        self._wires[name] = other._wires[name]
+        self._own_wires()[name] = other._wires[name]
 
     def value_type(self, name: str) -> ValueType:
         """Return the kind of a value.
@@ -100,7 +100,7 @@ class AttrMap(MutableMapping[str, AttrValue]):
 
     def set_proto(self, name: str, attr: ge_ir.AttrDef) -> None:
         """Set one attribute to what a message holds."""
-        self._wires[name] = attr.SerializeToString(deterministic=True)
+        self._own_wires()[name] = attr.SerializeToString(deterministic=True)
 
     def get_as(self, name: str, cls: type[T]) -> T | None:
         """Return a value if it is of exactly this type, else None; a bool is no int.
@@ -123,10 +123,10 @@ class AttrMap(MutableMapping[str, AttrValue]):
         return attr_from_wire(self._wires[name])
 
     def __setitem__(self, name: str, value: AttrValue) -> None:
-        self._wires[name] = attr_to_wire(value)
+        self._own_wires()[name] = attr_to_wire(value)
 
     def __delitem__(self, name: str) -> None:
-        del self._wires[name]
+        del self._own_wires()[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._wires)
@@ -138,7 +138,13 @@ class AttrMap(MutableMapping[str, AttrValue]):
         return name in self._wires
 
     def __eq__(self, other: object) -> bool:
-        return self._wires == other._wires if isinstance(other, AttrMap) else NotImplemented
+        return dict(self._wires) == dict(other._wires) if isinstance(other, AttrMap) else NotImplemented
+
+    def _own_wires(self) -> dict[str, bytes]:
+        """The wire forms as a dict of this map alone, to be changed."""
+        if not isinstance(self._wires, dict):
+            self._wires = dict(self._wires)
+        return self._wires
 
     __hash__ = None  # type: ignore[assignment]
 

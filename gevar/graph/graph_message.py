@@ -37,12 +37,12 @@ def read_graph(message: ge_ir.GraphDef, sharing: Sharing) -> ComputeGraph:
     graph.attrs = AttrMap.from_proto(message.attr, sharing)
     with_edges = []
     for op in message.op:
-        parts = take_apart(op.SerializeToString(deterministic=True), sharing)
+        parts = take_apart(op, sharing)
         node = graph.add_node(OpDesc.from_parts(parts))
         if parts.inputs:
             with_edges.append((node, parts.inputs))
     for node, inputs in with_edges:
-        _read_edges(graph, node, tuple(inputs))
+        _read_edges(graph, node, inputs)
     graph._inputs = [_anchor(graph, text, None, "graph input").node for text in message.input]
     graph._outputs = [_anchor(graph, text, None, "graph output") for text in message.output]
     stored = tuple(message.input), tuple(message.output)

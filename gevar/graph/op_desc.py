@@ -109,7 +109,7 @@ class OpDesc:
     @classmethod
     def from_proto(cls, op: ge_ir.OpDef, sharing: Sharing | None = None) -> Self:
         """Return what a message holds, without its edges."""
-        return cls.from_parts(take_apart(op.SerializeToString(deterministic=True), sharing or Sharing()))
+        return cls.from_parts(take_apart(op, sharing or Sharing()))
 
     @classmethod
     def from_parts(cls, parts: OpParts) -> Self:

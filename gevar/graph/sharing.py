@@ -1,11 +1,11 @@
 """One object for equal texts, wire forms and descriptions: a model has few distinct ones for its many nodes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from google.protobuf.message import Message
 
-from gevar.proto import ge_ir
+from gevar.proto import ge_ir, ge_ir_raw
 from gevar.proto.parse import parse_message, unknown_field_numbers
 from gevar.proto.tensor_descriptor import tensor_desc_from_proto, tensor_desc_to_proto
 from gevar.types.tensor_desc import TensorDesc
@@ -61,6 +61,39 @@ _known_stored = lru_cache(maxsize=1024)(_new_stored)
 """Descriptions without attributes, which are small and mostly the same ones."""
 
 
+_KEY, _VALUE = 1 << 3 | 2, 2 << 3 | 2
+"""Tags of the two fields of an entry of a map."""
+
+_MOST = 1 << 15
+"""Forms of a kind that are remembered at most: what comes so late and is new is mostly one of a kind."""
+
+
+Entry = tuple[str, bytes]
+"""Name and value of an attribute."""
+
+
+class SharedWires(Mapping[str, bytes]):
+    """Wire forms by name, as few bytes as they can be: maps with the same names share one table of places."""
+
+    __slots__ = ("_places", "_values")
+
+    def __init__(self, places: dict[str, int], values: tuple[bytes, ...]) -> None:
+        self._places = places
+        self._values = values
+
+    def __getitem__(self, name: str) -> bytes:
+        return self._values[self._places[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+
 class Sharing:
     """Remembers what was read, for as long as a graph or model is read.
 
@@ -77,7 +110,8 @@ class Sharing:
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
         self._wires: dict[bytes, bytes] = {}
-        self.entries: dict[bytes, tuple[str, bytes]] = {}
+        self._places: dict[tuple[str, ...], dict[str, int]] = {}
+        self.entries: dict[bytes, Entry] = {}
         self.descs: dict[bytes, StoredTensorDesc] = {}
 
     def text(self, text: str) -> str:
@@ -86,7 +120,12 @@ class Sharing:
 
     def wire(self, wire: bytes) -> bytes:
         """Return the first wire form equal to this one."""
-        return self._wires.setdefault(wire, wire)
+        known = self._wires.get(wire)
+        if known is None:
+            known = wire
+            if len(self._wires) < _MOST:
+                self._wires[wire] = wire
+        return known
 
     def wires(self, messages: Mapping[str, Message]) -> dict[str, bytes]:
         """Return messages by name in wire form."""
@@ -97,12 +136,45 @@ class Sharing:
             found[text(name, name)] = wire(data, data)
         return found
 
+    def shared_wires(self, entries: list[Entry]) -> SharedWires:
+        """Return wire forms that are shared themselves, by name; no name may come twice."""
+        names, values = zip(*entries, strict=True) if entries else ((), ())
+        places = self._places.get(names)
+        if places is None:
+            places = self._places[names] = {name: place for place, name in enumerate(names)}
+        return SharedWires(places, values)
+
     def desc(self, wire: bytes) -> StoredTensorDesc:
         """Return the description in a message, one for equal messages."""
         known = self.descs.get(wire)
         if known is None:
-            known = self.descs[wire] = StoredTensorDesc(wire)
+            known = StoredTensorDesc(wire)
+            if len(self.descs) < _MOST:
+                self.descs[wire] = known
         return known
+
+    def entry(self, entry: bytes) -> Entry | None:
+        """Return name and value of an entry of a map; None where protobuf keeps it unread, as none of its own."""
+        parts = _short_entry(entry)
+        if parts is None:
+            message = ge_ir_raw.AttrEntry.FromString(entry)
+            if unknown_field_numbers(message):
+                return None
+            parts = message.key, message.value
+        known = self.text(parts[0]), self.wire(parts[1])
+        if len(self.entries) < _MOST:
+            self.entries[entry] = known
+        return known
+
+
+def _short_entry(entry: bytes) -> Entry | None:
+    """Return name and value where each is shorter than 128 bytes and nothing else is there, as is nearly always so."""
+    if len(entry) < 4 or entry[0] != _KEY or entry[1] >= 0x80:
+        return None
+    value_at = 2 + entry[1]
+    if len(entry) < value_at + 2 or entry[value_at] != _VALUE or entry[value_at + 1] != len(entry) - value_at - 2:
+        return None
+    return (entry[2:value_at].decode(), entry[value_at + 2 :]) if entry[value_at + 1] < 0x80 else None
 
 
 def rest_of(message: Message, owned: frozenset[str]) -> bytes:
