@@ -4,19 +4,20 @@ Models are compared in the order of their files, graphs and nodes by name. Names
 of bytes inside a file are no changes: only what a loader makes of them counts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from gevar.cli.output import shape_text
 from gevar.cli.tensor_contents import TensorContent, tensor_contents
-from gevar.graph import ComputeGraph, Model, Node
+from gevar.graph import AttrMap, ComputeGraph, Model, Node
 from gevar.om import OmFile
 from gevar.om.attr_names_writer import COMPRESSION_ATTRS
 from gevar.om.model import OmModel
 from gevar.om.node import CONST_TYPES, IS_INPUT_CONST_ATTR, VARIABLE_TYPES
 from gevar.om.partition import PartitionType, partition_type_name
 from gevar.om.stored_bytes import StreamedBytes, digest_of
+from gevar.proto import ge_ir
 from gevar.session.file_tensors import files_inside
 from gevar.types.tensor_desc import ATTR_INIT_VALUE, TensorDesc
 
@@ -81,21 +82,34 @@ def _models(om: OmFile) -> list[OmModel]:
 def _one_model(first: OmModel, second: OmModel) -> Iterator[Change]:
     if first.name != second.name:
         yield Change("model", CHANGED, first.name, "name", first.name, second.name)
-    one, other = Model.from_proto(first.model_def()), Model.from_proto(second.model_def())
-    for name in sorted({*one.attrs, *other.attrs} - _OTHER_SIZES):
+    messages = first.model_def(), second.model_def()
+    one, other = (AttrMap.from_proto(message.attr) for message in messages)
+    for name in sorted({*one, *other} - _OTHER_SIZES):
         if not _same_attr(one, other, name):
-            yield Change("model", CHANGED, first.name, name, *(_attr_text(model, name) for model in (one, other)))
-    for name, graph, peer in _pairs(_graphs(one), _graphs(other)):
-        yield from _graph(first.name, name, graph, peer)
+            yield Change("model", CHANGED, first.name, name, *(_attr_text(attrs, name) for attrs in (one, other)))
+    if messages[0].graph != messages[1].graph:
+        graphs = [_graphs(Model.from_proto(message)) for message in messages]
+        ops = [{graph.name: graph for graph in message.graph} for message in messages]
+        for graph, peer in _pairs(*graphs):
+            equal: set[str] = set()
+            if graph is not None and peer is not None:
+                equal = _equal_ops(ops[0][graph.name], ops[1][peer.name])
+            yield from _graph(first.name, graph, peer, equal)
     yield from _partitions(first, second)
 
 
-def _same_attr(one: Model, other: Model, name: str) -> bool:
-    return name in one.attrs and name in other.attrs and one.attrs.to_proto(name) == other.attrs.to_proto(name)
+def _equal_ops(first: ge_ir.GraphDef, second: ge_ir.GraphDef) -> set[str]:
+    """Return the names of operators that are equal in all they have."""
+    others = {op.name: op for op in second.op}
+    return {op.name for op in first.op if op.name in others and op == others[op.name]}
 
 
-def _attr_text(model: Model, name: str) -> str:
-    return repr(model.attrs[name])[:80] if name in model.attrs else ""
+def _same_attr(one: AttrMap, other: AttrMap, name: str) -> bool:
+    return name in one and name in other and one.to_proto(name) == other.to_proto(name)
+
+
+def _attr_text(attrs: AttrMap, name: str) -> str:
+    return repr(attrs[name])[:80] if name in attrs else ""
 
 
 def _graphs(model: Model) -> dict[str, ComputeGraph]:
@@ -105,17 +119,20 @@ def _graphs(model: Model) -> dict[str, ComputeGraph]:
 
 def _pairs(
     first: Mapping[str, ComputeGraph], second: Mapping[str, ComputeGraph]
-) -> Iterator[tuple[str, ComputeGraph | None, ComputeGraph | None]]:
+) -> Iterator[tuple[ComputeGraph | None, ComputeGraph | None]]:
     """Yield graphs by name; the roots belong together whatever their names."""
     rest, others = dict(first), dict(second)
     if rest and others:
         root, other_root = next(iter(rest)), next(iter(others))
-        yield root, rest.pop(root), others.pop(other_root)
+        yield rest.pop(root), others.pop(other_root)
     for name in dict.fromkeys((*rest, *others)):
-        yield name, rest.get(name), others.get(name)
+        yield rest.get(name), others.get(name)
 
 
-def _graph(model: str, name: str, first: ComputeGraph | None, second: ComputeGraph | None) -> Iterator[Change]:
+def _graph(
+    model: str, first: ComputeGraph | None, second: ComputeGraph | None, equal: Collection[str]
+) -> Iterator[Change]:
+    name = next(graph.name for graph in (first, second) if graph is not None)
     nodes = {} if first is None else {node.name: node for node in first}
     others = {} if second is None else {node.name: node for node in second}
     for node_name in dict.fromkeys((*nodes, *others)):
@@ -124,7 +141,7 @@ def _graph(model: str, name: str, first: ComputeGraph | None, second: ComputeGra
             yield Change("node", REMOVED, model, where, nodes[node_name].type)
         elif node_name not in nodes:
             yield Change("node", ADDED, model, where, "", others[node_name].type)
-        else:
+        elif node_name not in equal:
             yield from _node(model, where, nodes[node_name], others[node_name])
 
 
