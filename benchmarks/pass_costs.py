@@ -102,6 +102,7 @@ def training_graph(nodes: int) -> ComputeGraph:
         build = _Builder(graph, f"block_{number}/")
         _stored_variable(build)
         _written_variable(build, number)
+    graph.set_outputs([node.out_data_anchor(0) for node in graph if node.name.endswith("/relu_3")])
     return graph
 
 

@@ -55,6 +55,7 @@ class ComputeGraph(SubgraphOwner):
         self._nodes: dict[str, Node] = {}
         self._inputs: list[Node] = []
         self._outputs: list[OutDataAnchor] = []
+        self._known_ends: tuple[list[Node], list[OutDataAnchor], set[Node]] = (self._inputs, self._outputs, set())
         self._stored_ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._rest = b""
         self.attrs = AttrMap()
@@ -189,9 +190,8 @@ class ComputeGraph(SubgraphOwner):
         self._check_own(node)
         self._drop_subgraphs(node)
         node.unlink_all()
-        if node in self._inputs:
+        if self._is_end(node):
             self._inputs = [kept for kept in self._inputs if kept is not node]
-        if any(anchor.node is node for anchor in self._outputs):
             self._outputs = [kept for kept in self._outputs if kept.node is not node]
         del self._nodes[node.name]
         node._graph = node.op_desc._node = None
@@ -244,6 +244,14 @@ class ComputeGraph(SubgraphOwner):
             graph._nodes = {node.name: node for node in order}
         for number, node in enumerate(self.all_nodes()):
             node.op_desc.id = number
+
+    def _is_end(self, node: Node) -> bool:
+        """Tell whether a node brings data into the graph or has an output of it; the two lists are never changed."""
+        inputs, outputs, ends = self._known_ends
+        if inputs is not self._inputs or outputs is not self._outputs:
+            ends = {*self._inputs, *(anchor.node for anchor in self._outputs)}
+            self._known_ends = (self._inputs, self._outputs, ends)
+        return node in ends
 
     def _check_own(self, node: Node) -> None:
         if node._graph is not self:

@@ -107,8 +107,9 @@ def replace_node(node: Node, op_desc: OpDesc) -> Node:
         subgraph = graph.root._subgraphs.get(name)
         if subgraph is not None and subgraph._parent_node is node:
             subgraph._parent_node = new
-    graph._inputs = [new if kept is node else kept for kept in graph._inputs]
-    graph._outputs = [OutDataAnchor(new, out.idx) if out.node is node else out for out in graph._outputs]
+    if graph._is_end(node):
+        graph._inputs = [new if kept is node else kept for kept in graph._inputs]
+        graph._outputs = [OutDataAnchor(new, out.idx) if out.node is node else out for out in graph._outputs]
     if op_desc.name != node.name:
         del graph._nodes[node.name]
     graph._nodes[op_desc.name] = new
@@ -221,7 +222,8 @@ def _check_enough(node: Node, op_desc: OpDesc, graph: ComputeGraph) -> None:
     """Raise where an operator lacks inputs or outputs that the edges of a node need."""
     inputs = [index for index, peer in enumerate(node._inputs) if peer is not None]
     outputs = [index for index, peers in enumerate(node._outputs) if peers]
-    outputs += [out.idx for out in graph._outputs if out.node is node]
+    if graph._is_end(node):
+        outputs += [out.idx for out in graph._outputs if out.node is node]
     needs = (("inputs", inputs, len(op_desc._inputs)), ("outputs", outputs, len(op_desc._outputs)))
     for side, used, count in needs:
         if used and max(used) >= count:
