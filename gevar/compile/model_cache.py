@@ -132,8 +132,7 @@ class ModelCache:
 
         After failure: variables and rebuild control are as before.
         Source: GE source, compiler/graph/build/model_cache.cc, ModelCache::TryLoadModelFromCache.
-        Differs: a model that would read a variable in a form that this one does not have now is passed over; so is one
-        with tasks, whose addresses are not known here, if its variables lie elsewhere. The log says so.
+        Differs: rows old-form, moved-tasks and weights-in-place of docs/differences.md; the log says what is passed over.
         """
         if self._files is None:
             return None
@@ -197,7 +196,7 @@ class ModelCache:
         After failure: the cache is as before. A process that is killed at any moment leaves the entries as they were,
         or with the new one.
         Source: GE source, compiler/graph/build/model_cache.cc, ModelCache::TryCacheModel.
-        Differs: no file is written over: where the name of a second is taken, the next free second is used.
+        Differs: row free-second of docs/differences.md.
         """
         files = self._files
         if files is None or files.debug_mode:

@@ -79,8 +79,7 @@ class VarMemAssignUtil:
 
         After failure: graph and manager are as before, but for memory that a pool gave.
         Source: GE source, base/graph/build/memory/var_mem_assign_util.cc, VarMemAssignUtil::AssignStaticMemory2Node.
-        Differs: edge 8 of docs/differences.md; a variable that is there with less memory than this graph needs grows,
-        where GE gives out the memory that is too small.
+        Differs: row larger-form of docs/differences.md.
         """
         nodes = [self._static_node(node) for node in self._graph.all_nodes() if has_static_memory(node)]
         with self._vm.transaction():

@@ -43,7 +43,7 @@ def assign_var_attr2_nodes(var_manager: VarManager, graph: ComputeGraph) -> None
 
     After failure: graph and manager are as before.
     Source: GE source, base/graph/build/memory/var_mem_assign_util.cc, VarMemAssignUtil::AssignVarAttr2Nodes.
-    Differs: chains of assigns are followed to their end, also through a cycle; GE gives up at a depth of 16.
+    Differs: row assign-chain of docs/differences.md.
     """
     offsets, broad_casts = NodeOffsets(), list[VarBroadCastInfo]()
     for node in graph.all_nodes():
