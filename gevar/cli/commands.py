@@ -1,22 +1,26 @@
-"""The group of commands and the options they share."""
+"""The group of commands. A command is imported when it is used, so that each starts quickly."""
+
+from importlib import import_module
+from typing import Final
 
 import click
 
-from gevar.cli.bench import bench
-from gevar.cli.build import build
-from gevar.cli.diff import diff
-from gevar.cli.extract import extract
-from gevar.cli.info import info
-from gevar.cli.inspect import inspect
-from gevar.cli.load import load
-from gevar.cli.passes import passes
+COMMANDS: Final = ("info", "inspect", "load", "build", "extract", "diff", "bench", "passes")
+"""Names of the commands, which are those of their modules, in the order in which they are told."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _CommandGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        found: click.Command = getattr(import_module(f"gevar.cli.{cmd_name}"), cmd_name)
+        return found
+
+
+@click.group(cls=_CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="gevar", message="gevar %(version)s")
 def commands() -> None:
     """GE's variable manager: look at OM models and load them into device memory."""
-
-
-for _command in (info, inspect, load, build, extract, diff, bench, passes):
-    commands.add_command(_command)

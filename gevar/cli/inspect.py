@@ -10,7 +10,6 @@ from gevar.cli.output import print_json, print_table, printable, shape_text, sha
 from gevar.om import open_om
 from gevar.om.facts import Json, om_facts
 from gevar.om.om2_package import is_om2, open_om2
-from gevar.session.om2_facts import om2_facts
 
 Facts = Mapping[str, Json]
 
@@ -27,6 +26,8 @@ def inspect(file: str, bundle: bool, as_json: bool, debug: bool) -> None:
     show_log(debug)
     is_package = is_om2(file)
     if is_package:
+        from gevar.session.om2_facts import om2_facts
+
         with open_om2(file) as package:
             facts = om2_facts(package)
     else:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
@@ -12,7 +14,7 @@ from gevar.om.consts import ConstNode, const_node
 from gevar.om.graph import OmGraph, load_order
 from gevar.om.inout_info import InOutInfo, read_inout_info
 from gevar.om.kernel_store import CUSTOM_OP_ITEM_MAGIC, KERNEL_ITEM_MAGIC, KernelStore, read_kernel_store
-from gevar.om.model_def import WHAT, DecodedModelDef, decode_model_def, merge_piece
+from gevar.om.model_def import WHAT, DecodedModelDef, StoredBytes, decode_model_def, merge_piece
 from gevar.om.node import CONST_TYPES, VARIABLE_TYPES, OmNode
 from gevar.om.partition import Partition, PartitionType
 from gevar.om.so_store import SoItem, read_so_store
@@ -20,6 +22,8 @@ from gevar.om.source import ByteSource
 from gevar.proto import ge_ir, task
 from gevar.status import ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED as _PARTITION_FAILED
 from gevar.status import ACL_ERROR_GE_EXEC_LOAD_TASK_PARTITION_FAILED
+
+_NOTHING: Final[Mapping[str, StoredBytes]] = MappingProxyType({})
 
 
 class OmModel:
@@ -134,7 +138,7 @@ class OmModel:
             OmGraph(
                 graph.name,
                 tuple(
-                    OmNode(op, graph.name, self._names, apart.get((graph_index, op_index), {}), self._fail)
+                    OmNode(op, graph.name, self._names, apart.get((graph_index, op_index), _NOTHING), self._fail)
                     for op_index, op in enumerate(graph.op)
                 ),
             )

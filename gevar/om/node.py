@@ -1,7 +1,6 @@
 """One operator of a model: its names, offsets, attributes and tensor descriptions, restored when they are asked for."""
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 
 from google.protobuf.message import DecodeError
 
@@ -38,6 +37,8 @@ class OmNode:
     Source: GE source, graph_metadef/proto/ge_ir.proto, OpDef.
     """
 
+    __slots__ = ("_apart", "_attrs", "_fail", "_names", "_op_def", "_outline", "_outputs", "graph_name", "type")
+
     def __init__(
         self,
         outline: ge_ir_outline.OpDef,
@@ -52,17 +53,22 @@ class OmNode:
         self._apart = apart
         self._fail = fail
         self.graph_name = graph_name
+        self._op_def: ge_ir.OpDef | None = None
+        self._attrs: Mapping[str, ge_ir.AttrDef] | None = None
+        self._outputs: tuple[TensorDesc, ...] | None = None
 
     def __repr__(self) -> str:
         return f"<OmNode {self.name} ({self.type}) of graph {self.graph_name}>"
 
-    @cached_property
+    @property
     def _op(self) -> ge_ir.OpDef:
         """All of the operator, decoded at the first question for more than its names and type."""
-        try:
-            return ge_ir.OpDef.FromString(self._outline.SerializeToString())
-        except (DecodeError, RecursionError) as error:
-            raise self._fail(f"node {self.name} does not decode: {error}") from error
+        if self._op_def is None:
+            try:
+                self._op_def = ge_ir.OpDef.FromString(self._outline.SerializeToString())
+            except (DecodeError, RecursionError) as error:
+                raise self._fail(f"node {self.name} does not decode: {error}") from error
+        return self._op_def
 
     def check_decodes(self) -> None:
         """Decode all of the operator, and forget it.
@@ -72,9 +78,9 @@ class OmNode:
         ModelFileError
             It does not decode.
         """
-        if "_op" not in self.__dict__:
+        if self._op_def is None:
             _ = self._op
-            del self.__dict__["_op"]
+            self._op_def = None
 
     @property
     def name(self) -> str:
@@ -117,7 +123,7 @@ class OmNode:
         """
         return self._names.find(self._op.attr, name)
 
-    @cached_property
+    @property
     def attrs(self) -> Mapping[str, ge_ir.AttrDef]:
         """Attributes by plain name; do not change them. Inline tensor data of 32 KiB or more is left out.
 
@@ -126,17 +132,21 @@ class OmNode:
         ModelFileError
             A compressed name or value has no place in the model's table.
         """
-        return self._names.restore(self._op.attr)
+        if self._attrs is None:
+            self._attrs = self._names.restore(self._op.attr)
+        return self._attrs
 
-    @cached_property
+    @property
     def input_descs(self) -> tuple[TensorDesc, ...]:
         """Description of each input."""
         return tuple(self.tensor_desc(desc) for desc in self._op.input_desc)
 
-    @cached_property
+    @property
     def output_descs(self) -> tuple[TensorDesc, ...]:
         """Description of each output; the first of a variable is the variable's."""
-        return tuple(self.tensor_desc(desc) for desc in self._op.output_desc)
+        if self._outputs is None:
+            self._outputs = tuple(self.tensor_desc(desc) for desc in self._op.output_desc)
+        return self._outputs
 
     def data_apart(self, attr_name: str) -> StoredBytes | None:
         """Return the place of the tensor data that was left out of an attribute, in the MODEL_DEF partition."""
