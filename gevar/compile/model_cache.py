@@ -132,7 +132,7 @@ class ModelCache:
 
         After failure: variables and rebuild control are as before.
         Source: GE source, compiler/graph/build/model_cache.cc, ModelCache::TryLoadModelFromCache.
-        Differs: rows old-form, moved-tasks and weights-in-place of docs/differences.md; the log says what is passed over.
+        Differs: rows old-form, moved-tasks and weights-in-place of docs/differences.md; the log tells of the first two.
         """
         if self._files is None:
             return None
