@@ -11,7 +11,7 @@ from gevar.compile.descriptions import int_attr, with_str_attr
 from gevar.compile.node_kinds import NET_OUTPUT, PARENT_NODE_INDEX, PARTITIONED_CALL, is_var_like, ref_source
 from gevar.compile.pass_context import PassContext
 from gevar.errors import GraphError
-from gevar.graph import ComputeGraph, Node, OutDataAnchor, isolate_node
+from gevar.graph import ComputeGraph, InDataAnchor, Node, OutDataAnchor, isolate_node
 from gevar.var.var_op import REF_VAR_SRC_VAR_NAME
 
 
@@ -27,6 +27,7 @@ class VariableRefUselessControlOutDeletePass(CompilePass):
 
     def run(self, graph: ComputeGraph, context: PassContext) -> None:
         """Do it to one graph."""
+        consumers: dict[Node, frozenset[Node]] = {}
         for ref in graph:
             if ref_source(ref) is None:
                 continue
@@ -34,10 +35,12 @@ class VariableRefUselessControlOutDeletePass(CompilePass):
             if producer is None:
                 context.log.warned(f"ref node {ref.name!r} has no producer; it is passed over")
                 continue
-            after_producer = set(producer.out_nodes)
+            if producer not in consumers:
+                consumers[producer] = frozenset(producer.out_nodes)
             for after in ref.out_control_nodes:
-                if after in after_producer:
+                if after in consumers[producer]:
                     ref.out_control_anchor.unlink(after.in_control_anchor)
+                    consumers.pop(ref, None)
                     context.log.changed(f"{ref.name!r} => {after.name!r} removed: it is after {producer.name!r}")
 
 
@@ -77,7 +80,7 @@ class VariableRefDeleteOpPass(CompilePass):
     def __init__(self) -> None:
         self._root: ComputeGraph | None = None
         self._names: frozenset[str] = frozenset()
-        self._net_outputs: dict[ComputeGraph, list[Node]] = {}
+        self._results: dict[ComputeGraph, dict[int, list[InDataAnchor]]] = {}
 
     def run(self, graph: ComputeGraph, context: PassContext) -> None:
         """Do it to one graph.
@@ -117,11 +120,21 @@ class VariableRefDeleteOpPass(CompilePass):
         if out.node.type != PARTITIONED_CALL:
             return out
         for subgraph in out.node.subgraphs:
-            if subgraph not in self._net_outputs:
-                self._net_outputs[subgraph] = [node for node in subgraph if node.type == NET_OUTPUT]
-            for node in self._net_outputs[subgraph]:
-                for index, desc in enumerate(node.op_desc.input_descs):
-                    peer = node.in_data_anchor(index).peer
-                    if peer is not None and int_attr(desc, PARENT_NODE_INDEX) == out.idx:
-                        return peer
+            if subgraph not in self._results:
+                self._results[subgraph] = _results_by_index(subgraph)
+            for anchor in self._results[subgraph].get(out.idx, ()):
+                if anchor.peer is not None:
+                    return anchor.peer
         return out
+
+
+def _results_by_index(subgraph: ComputeGraph) -> dict[int, list[InDataAnchor]]:
+    """The inputs of a subgraph's NetOutput, by the output of the node that runs the subgraph."""
+    found: dict[int, list[InDataAnchor]] = {}
+    for node in subgraph:
+        if node.type == NET_OUTPUT:
+            for anchor, desc in zip(node.in_data_anchors, node.op_desc.input_descs, strict=True):
+                index = int_attr(desc, PARENT_NODE_INDEX)
+                if index is not None:
+                    found.setdefault(index, []).append(anchor)
+    return found
