@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import re
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -86,7 +87,7 @@ class CacheFiles:
             raise ModelFileError(None, None, GRAPH_KEY, reason, status=PARAM_INVALID)
         self._key = graph_key
         self._created = datetime.now()
-        self._lock_fd = _lock(folder / f"{graph_key}.lock")
+        self._unlock = weakref.finalize(self, _unlock, _lock(folder / f"{graph_key}.lock"))
         try:
             self._remove_drafts()
             self.entries = self._read_entries()
@@ -95,12 +96,8 @@ class CacheFiles:
             raise
 
     def close(self) -> None:
-        """Give the lock back; a second call does nothing."""
-        if self._lock_fd >= 0:
-            with suppress(OSError):  # a file that cannot be unlocked is unlocked by being closed
-                fcntl.flock(self._lock_fd, fcntl.LOCK_UN)  # children that were forked have it open too
-            os.close(self._lock_fd)
-            self._lock_fd = -1
+        """Give the lock back; a second call does nothing, and an object that is dropped does it itself."""
+        self._unlock()
 
     def save(self, write_model: Callable[[BinaryIO], None], var_descs: bytes | None) -> CacheEntry:
         """Add an entry behind those of the index.
@@ -218,6 +215,13 @@ def _lock(path: Path) -> int:
             os.close(fd)
         raise
     return fd
+
+
+def _unlock(fd: int) -> None:
+    """Free a lock file and close it."""
+    with suppress(OSError):  # a file that cannot be unlocked is unlocked by being closed
+        fcntl.flock(fd, fcntl.LOCK_UN)  # children that were forked have it open too
+    os.close(fd)
 
 
 def _read_json(path: Path, field: str) -> dict[str, object]:

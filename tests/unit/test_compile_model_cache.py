@@ -153,6 +153,14 @@ def test_the_key_is_held_until_the_cache_is_closed(tmp_path: Path, vm: VarManage
     assert cache.try_cache_model(root_model(model_graph({}))) is None
 
 
+def test_a_cache_that_is_dropped_frees_its_key(tmp_path: Path, vm: VarManager) -> None:
+    cache = cache_of(tmp_path, vm, model_graph({}))
+    assert cache.is_enabled
+    del cache
+    with cache_of(tmp_path, vm, model_graph({})) as again:  # waits for ever where the key is held
+        assert again.is_enabled
+
+
 @pytest.mark.parametrize(("conf", "stores"), [("{}", True), ('{"cache_debug_mode": true}', False)])
 def test_debug_mode_stores_nothing(tmp_path: Path, vm: VarManager, conf: str, stores: bool) -> None:
     (tmp_path / "cache.conf").write_text(conf)
