@@ -87,7 +87,7 @@ class CacheFiles:
             raise ModelFileError(None, None, GRAPH_KEY, reason, status=PARAM_INVALID)
         self._key = graph_key
         self._created = datetime.now()
-        self._unlock = weakref.finalize(self, _unlock, _lock(folder / f"{graph_key}.lock"))
+        self._unlock = weakref.finalize(self, _unlock, _lock(folder / f"{graph_key}.lock"), os.getpid())
         try:
             self._remove_drafts()
             self.entries = self._read_entries()
@@ -217,10 +217,11 @@ def _lock(path: Path) -> int:
     return fd
 
 
-def _unlock(fd: int) -> None:
-    """Free a lock file and close it."""
-    with suppress(OSError):  # a file that cannot be unlocked is unlocked by being closed
-        fcntl.flock(fd, fcntl.LOCK_UN)  # children that were forked have it open too
+def _unlock(fd: int, pid: int) -> None:
+    """Free a lock file and close it; a forked child has the file open too, and only closes it."""
+    if os.getpid() == pid:
+        with suppress(OSError):  # a file that cannot be unlocked is unlocked by being closed
+            fcntl.flock(fd, fcntl.LOCK_UN)
     os.close(fd)
 
 

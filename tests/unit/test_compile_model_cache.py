@@ -30,6 +30,7 @@ from tests.helpers.cached_models import (
     store,
     variables_of,
 )
+from tests.helpers.child import expect_output
 from tests.helpers.var_memory import FakeMemory, make_manager
 from tests.helpers.var_states import state_bytes
 
@@ -151,6 +152,27 @@ def test_the_key_is_held_until_the_cache_is_closed(tmp_path: Path, vm: VarManage
     cache.close()
     assert not cache.is_enabled
     assert cache.try_cache_model(root_model(model_graph({}))) is None
+
+
+def test_a_forked_child_does_not_free_the_key(tmp_path: Path) -> None:
+    code = f"""
+        import fcntl, os, pathlib, sys
+        from gevar.compile.model_cache_files import CacheFiles
+        folder = pathlib.Path({str(tmp_path)!r})
+        files = CacheFiles(folder, "k")
+        if not (pid := os.fork()):
+            sys.exit()  # runs what is registered for the end of a process
+        os.waitpid(pid, 0)
+        with (folder / "k.lock").open("rb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print("held")
+            files.close()
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            print("free")
+    """
+    expect_output(code, "held\nfree", OPENBLAS_NUM_THREADS="1")
 
 
 def test_a_cache_that_is_dropped_frees_its_key(tmp_path: Path, vm: VarManager) -> None:
