@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gevar.formats.conversion import Conversion, Rules
 from gevar.formats.layouts import BACKWARD, FORWARD
-from gevar.formats.matching_views import matching_views
+from gevar.formats.matching_views import matching_views, padding
 from gevar.formats.strided_copy import copy_elements, raw_type
 from gevar.status import ACL_ERROR_GE_PARAM_INVALID
 from gevar.types import TensorDesc
@@ -110,27 +110,31 @@ def transfer(array: _Array, src: TensorDesc, dst: TensorDesc, *, out: _Array | N
     _check_data(rules, array, src)
     shape = conversion.stored_shape if forward else conversion.plain_shape
     elements = array.reshape(-1).view(raw_type(array.itemsize))
-    padded = forward and prod(conversion.stored_shape) != prod(conversion.plain_shape)
     if out is None:
-        out = (np.zeros if padded else np.empty)(shape, array.dtype)
-        target = out.reshape(-1).view(elements.dtype)
-    else:
-        target = _checked_out(rules, out, array, prod(shape))
-        if padded:
-            target.view(np.uint8)[:] = 0
+        out = np.empty(shape, array.dtype)
+    target = _checked_out(rules, out, array, prod(shape))
     if prod(conversion.plain_shape):
         _move(conversion, elements, target, forward)
+    elif forward:
+        _clear(target)
     return out
 
 
 def _move(conversion: Conversion, elements: _Array, target: _Array, forward: bool) -> None:
-    """Copy every element to its place."""
+    """Copy every element to its place, and fill the rest with zeros."""
     if forward:
+        for rest in padding(conversion, target):
+            _clear(rest)
         for plain, stored in matching_views(conversion, elements, target):
             copy_elements(stored, plain)
     else:
         for plain, stored in matching_views(conversion, target, elements):
             copy_elements(plain, stored)
+
+
+def _clear(part: _Array) -> None:
+    """Make all bytes zero."""
+    part[...] = np.zeros((), part.dtype)
 
 
 def _check_data(rules: Rules, array: _Array, src: TensorDesc) -> None:

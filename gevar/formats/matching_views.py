@@ -42,6 +42,26 @@ def matching_views(conversion: Conversion, plain: _Array, stored: _Array) -> Ite
         yield from _grouped(conversion, conversion.groups, plain.transpose(order), stored)
 
 
+def padding(conversion: Conversion, stored: _Array) -> Iterator[_Array]:
+    """Yield views of the stored side that together hold all of its padding, and maybe elements besides.
+
+    Parameters
+    ----------
+    conversion, stored
+        As `matching_views` has them.
+    """
+    tokens = _axes(conversion.layout.axes)
+    sizes, blocks = conversion.sizes, conversion.blocks
+    if conversion.groups is not None or len(set(tokens)) < len(tokens):
+        yield stored
+        return
+    stored = stored.reshape([axis_size(token, sizes, blocks) for token in tokens])
+    for axis, block in blocks.items():
+        if sizes[axis] % block:
+            last = slice(sizes[axis] // block, None)
+            yield stored[tuple(last if token == f"{axis}1" else slice(None) for token in tokens)]
+
+
 def _axes(text: str) -> list[str]:
     """Axes of a layout, with the plane as one."""
     return text.replace("H W", _PLANE).replace("(", "").replace(")", "").split()

@@ -27,7 +27,7 @@ RUN_ELEMENTS: Final = 256
 """The same in elements, at most: as many lines of the source are held by the first-level cache."""
 
 WIDE_BYTES: Final = 32
-"""Width from which elements are copied as they come: a line is then used up at once."""
+"""Width from which elements are not read into a buffer first: a line is used up by few of them."""
 
 SHORT_RUN: Final = 16
 """Elements in one piece in the source below which reading it into a buffer costs more than it spares."""
@@ -61,7 +61,7 @@ def copy_elements(dst: _Array, src: _Array) -> None:
         return
     dst, src = _widened(*_merged(dst.view(raw_type(dst.itemsize)), src.view(raw_type(src.itemsize))))
     inner = dst.ndim - 1
-    if inner < 1 or dst.itemsize >= WIDE_BYTES or src.strides[inner] == min(src.strides):
+    if inner < 1 or src.strides[inner] == min(src.strides):
         np.copyto(dst, src)
     else:
         _copy_blocks(dst, src)
@@ -99,7 +99,8 @@ def _copy_blocks(dst: _Array, src: _Array) -> None:
     from_inner = range(dst.ndim - 1, -1, -1)
     by_source = sorted(from_inner, key=lambda axis: src.strides[axis])
     extents = _block_extents(dst.shape, dst.itemsize, by_source, from_inner)
-    buffer = _buffer(extents, by_source, dst) if _source_run(src, extents, by_source) >= SHORT_RUN else None
+    buffered = dst.itemsize < WIDE_BYTES and _source_run(src, extents, by_source) >= SHORT_RUN
+    buffer = _buffer(extents, by_source, dst) if buffered else None
     lanes = _lanes(extents, dst.itemsize)
     for starts in product(*(range(0, count, step) for count, step in zip(dst.shape, extents, strict=True))):
         place = tuple(slice(start, start + step) for start, step in zip(starts, extents, strict=True))

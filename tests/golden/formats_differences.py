@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gevar.formats.layouts import BACKWARD, FORWARD
-from gevar.status import FAILED, SUCCESS
+from gevar.status import ACL_ERROR_GE_SHAPE_INVALID, FAILED, SUCCESS
 from gevar.types import DataType, Format
-from gevar.types.format import primary_format, sub_format
+from gevar.types.format import c0, primary_format, sub_format
+from tests.golden.formats_reference import stored_shape
 from tests.helpers.shared import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "differences.md"
@@ -30,6 +31,8 @@ class Case:
     dst_shape: tuple[int, ...] | None
     status: int
     """GE's."""
+    inference: bool = False
+    """Whether only the shape is asked for."""
 
     @property
     def pair(self) -> tuple[int, int]:
@@ -42,14 +45,24 @@ class Case:
         return by_format.get(int(Format.FORMAT_FRACTAL_Z), 0)
 
     @property
+    def sides(self) -> tuple[tuple[int, tuple[int, ...]], tuple[int, tuple[int, ...]]]:
+        """Format and shape of both sides, the FRACTAL_Z side last if there is one."""
+        both = (self.src_format, self.src_shape), (self.dst_format, self.dst_shape or ())
+        return both if primary_format(self.src_format) != Format.FORMAT_FRACTAL_Z else both[::-1]
+
+    @property
     def batch(self) -> int:
         """N of the plain side, -1 where the shape is not a filter's."""
-        plain = {int(Format.FORMAT_NCHW): 0, int(Format.FORMAT_NHWC): 0, int(Format.FORMAT_HWCN): 3}
-        for value, shape in ((self.src_format, self.src_shape), (self.dst_format, self.dst_shape or ())):
-            place = plain.get(primary_format(value))
-            if place is not None and len(shape) == 4:
-                return shape[place]
-        return -1
+        value, shape = self.sides[0]
+        place = {Format.FORMAT_NCHW: 0, Format.FORMAT_NHWC: 0, Format.FORMAT_HWCN: 3, Format.FORMAT_ND: 1}
+        at = place.get(Format(primary_format(value)), len(shape))
+        return shape[at] if at < len(shape) in (2, 4) else -1
+
+    def shape_by_formulas(self) -> tuple[int, ...]:
+        """Shape of the FRACTAL_Z side with its groups."""
+        (plain, shape), (stored, _) = self.sides
+        name = Format(primary_format(plain)).name.removeprefix("FORMAT_")
+        return stored_shape(name, shape, "FRACTAL_Z", c0(stored), self.groups)
 
 
 def _added_pair(case: Case) -> int | None:
@@ -59,11 +72,14 @@ def _added_pair(case: Case) -> int | None:
 
 def _grouped_filter(case: Case) -> int | None:
     ge_has = case.pair == (Format.FORMAT_HWCN, Format.FORMAT_FRACTAL_Z)
-    return SUCCESS if case.groups > 1 and not ge_has and case.batch % case.groups == 0 else None
+    if case.groups <= 1 or ge_has or case.batch < 0 or case.batch % case.groups:
+        return None
+    agree = case.inference or case.sides[1][1] == case.shape_by_formulas()
+    return SUCCESS if agree else ACL_ERROR_GE_SHAPE_INVALID
 
 
 def _uneven_groups(case: Case) -> int | None:
-    return FAILED if case.groups > 1 and case.batch % case.groups else None
+    return FAILED if case.groups > 1 and case.batch >= 0 and case.batch % case.groups else None
 
 
 def _bf16_diagonal(case: Case) -> int | None:
