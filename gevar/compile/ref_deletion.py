@@ -119,22 +119,23 @@ class VariableRefDeleteOpPass(CompilePass):
         """The output that one stands for: of a PartitionedCall, what feeds the NetOutput of its subgraph there."""
         if out.node.type != PARTITIONED_CALL:
             return out
+        found = out
         for subgraph in out.node.subgraphs:
             if subgraph not in self._results:
                 self._results[subgraph] = _results_by_index(subgraph)
             for anchor in self._results[subgraph].get(out.idx, ()):
-                if anchor.peer is not None:
-                    return anchor.peer
-        return out
+                found = found if anchor.peer is None else anchor.peer
+        return found
 
 
 def _results_by_index(subgraph: ComputeGraph) -> dict[int, list[InDataAnchor]]:
-    """The inputs of a subgraph's NetOutput, by the output of the node that runs the subgraph."""
+    """Inputs of each NetOutput of a subgraph, the first one for each output of the node that runs the subgraph."""
     found: dict[int, list[InDataAnchor]] = {}
     for node in subgraph:
         if node.type == NET_OUTPUT:
-            for anchor, desc in zip(node.in_data_anchors, node.op_desc.input_descs, strict=True):
-                index = int_attr(desc, PARENT_NODE_INDEX)
+            indexes = [int_attr(desc, PARENT_NODE_INDEX) for desc in node.op_desc.input_descs]
+            first = dict(zip(reversed(indexes), reversed(node.in_data_anchors), strict=True))
+            for index, anchor in first.items():
                 if index is not None:
                     found.setdefault(index, []).append(anchor)
     return found

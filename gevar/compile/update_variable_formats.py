@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import count, pairwise
 from typing import ClassVar, Final
 
-from gevar.compile.compile_pass import CompilePass, OptimizationLevel
+from gevar.compile.compile_pass import CompilePass
 from gevar.compile.descriptions import desc_text, variable_desc
 from gevar.compile.node_kinds import INSERTED_BY_GE, copy_stream_label, ref_source
 from gevar.compile.pass_context import PassContext
@@ -45,7 +45,6 @@ class UpdateVariableFormats(CompilePass):
     """
 
     name: ClassVar[str] = "UpdateVariableFormats"
-    level: ClassVar[OptimizationLevel] = OptimizationLevel.O3
 
     def __init__(
         self, variable_numbers: Iterator[int] = _VARIABLE_NUMBERS, ref_numbers: Iterator[int] = _REF_NUMBERS

@@ -99,8 +99,8 @@ def test_ge_s_passes_come_in_ge_s_order() -> None:
 def test_a_low_level_leaves_passes_out() -> None:
     manager = PassManager(compile_passes(), OptimizationLevel.O0)
     assert [one.name for one in manager.passes] == [
-        *("SplitVariableIntoSubgraphPass", "VarIsInitializedOpPass", "CheckRefInputNode", "AssignRemovePass"),
-        "RefIdentityDeleteOpPass",
+        *("SplitVariableIntoSubgraphPass", "VarIsInitializedOpPass", "CheckRefInputNode", "UpdateVariableFormats"),
+        *("AssignRemovePass", "RefIdentityDeleteOpPass"),
     ]
     assert len(PassManager([Seen(), Late()], OptimizationLevel.O2).passes) == 1
 

@@ -114,6 +114,19 @@ def test_behind_a_call_the_writer_inside_says_it() -> None:
     assert written(graph, "p") is None
 
 
+def test_the_last_net_output_counts_and_of_it_the_first_input() -> None:
+    graph = call_with_body(0)
+    body = graph.subgraph("body")
+    for name in ("b", "c2", "late"):
+        body.add_node(OpDesc(name, "Relu", inputs=[N4], outputs=[N4]))
+    marked = N4.replace(attrs={"_parent_node_index": AttrDef(i=0)})
+    out = body.add_node(OpDesc("out2", "NetOutput", inputs=[N4, marked, marked]))
+    for index, name in enumerate(("late", "b", "c2")):
+        body[name].out_data_anchor(0).link_to(out.in_data_anchor(index))
+    run(graph, VariableRefDeleteOpPass())
+    assert [written(body, name) for name in ("a", "late", "b", "c2")] == [None, None, "w", None]
+
+
 @pytest.mark.parametrize("parent_index", [None, 1])
 def test_a_call_that_does_not_tell_the_writer_says_it_itself(parent_index: int | None) -> None:
     graph = call_with_body(parent_index)
