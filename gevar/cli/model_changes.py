@@ -26,6 +26,8 @@ REMOVED: Final = "removed"
 CHANGED: Final = "changed"
 _OTHER_SIZES: Final = frozenset({*COMPRESSION_ATTRS, "om_info_list", "weight_size"})
 """Model attributes that follow from what is compared by itself."""
+_SHOWN: Final = 120  # characters of a text
+_SHOWN_BEFORE: Final = 20  # of them before the first difference
 _COMPARED_APART: Final = frozenset({PartitionType.MODEL_DEF, PartitionType.WEIGHTS_DATA, PartitionType.FLOW_SUBMODEL})
 
 
@@ -86,7 +88,7 @@ def _one_model(first: OmModel, second: OmModel) -> Iterator[Change]:
     one, other = (AttrMap.from_proto(message.attr) for message in messages)
     for name in sorted({*one, *other} - _OTHER_SIZES):
         if not _same_attr(one, other, name):
-            yield Change("model", CHANGED, first.name, name, *(_attr_text(attrs, name) for attrs in (one, other)))
+            yield Change("model", CHANGED, first.name, name, *_shown(_attr_text(one, name), _attr_text(other, name)))
     if messages[0].graph != messages[1].graph:
         graphs = [_graphs(Model.from_proto(message)) for message in messages]
         ops = [{graph.name: graph for graph in message.graph} for message in messages]
@@ -109,7 +111,19 @@ def _same_attr(one: AttrMap, other: AttrMap, name: str) -> bool:
 
 
 def _attr_text(attrs: AttrMap, name: str) -> str:
-    return repr(attrs[name])[:80] if name in attrs else ""
+    return repr(attrs[name]) if name in attrs else ""
+
+
+def _shown(first: str, second: str) -> tuple[str, str]:
+    """Two texts, cut where they are long; from shortly before their first difference on where that would be cut."""
+    start = 0
+    if max(len(first), len(second)) > _SHOWN:
+        pairs = enumerate(zip(first, second, strict=False))
+        differs = next((at for at, (one, other) in pairs if one != other), min(len(first), len(second)))
+        start = max(differs - _SHOWN_BEFORE, 0)
+    cut = [("…" if start and text else "") + text[start:] for text in (first, second)]
+    before, after = (text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in cut)
+    return before, after
 
 
 def _graphs(model: Model) -> dict[str, ComputeGraph]:
@@ -149,13 +163,12 @@ def _node(model: str, where: str, first: Node, second: Node) -> Iterator[Change]
     one, other = _node_facts(first), _node_facts(second)
     for fact in one:
         if one[fact] != other[fact]:
-            texts = (str(facts[fact]) for facts in (one, other))
-            yield Change("node", CHANGED, model, f"{where}: {fact}", *(text[:120] for text in texts))
+            yield Change("node", CHANGED, model, f"{where}: {fact}", *_shown(str(one[fact]), str(other[fact])))
     for name in sorted({*first.op_desc.attrs, *second.op_desc.attrs} - {IS_INPUT_CONST_ATTR}):
         sides = [node.op_desc.attrs.to_proto(name) if name in node.op_desc.attrs else None for node in (first, second)]
         if sides[0] != sides[1] and not (name == "value" and first.type in CONST_TYPES):
-            values = (node.op_desc.attrs.get(name) for node in (first, second))
-            yield Change("node", CHANGED, model, f"{where}: {name}", *(repr(value)[:120] for value in values))
+            texts = (_attr_text(node.op_desc.attrs, name) for node in (first, second))
+            yield Change("node", CHANGED, model, f"{where}: {name}", *_shown(*texts))
     if first.type in VARIABLE_TYPES and first.op_desc.output_i != second.op_desc.output_i:
         addrs = [", ".join(f"{addr:#x}" for addr in node.op_desc.output_i) for node in (first, second)]
         yield Change("address", CHANGED, model, where, *addrs)

@@ -184,6 +184,21 @@ def test_diff_says_what_changed(tmp_path: Path) -> None:
     assert sum(line.startswith("-") for line in gevar("diff", two, one).stdout.splitlines()) == 2
 
 
+def test_diff_shows_where_long_texts_begin_to_differ(tmp_path: Path) -> None:
+    paths = []
+    for end in ("one", "other", ""):
+        builder = OmBuilder("net")
+        builder.output(
+            builder.node("Relu", "relu", [builder.variable("v", ROW)], [ROW], attrs={"mode": "m" * 200 + end})
+        )
+        builder.write(tmp_path / f"{end or 'none'}.om")
+        paths.append(tmp_path / f"{end or 'none'}.om")
+    line = gevar("diff", *paths[:2]).stdout.splitlines()[0]
+    assert line == f"~ node      net: net_0/relu: mode: …{'m' * 19}one' -> …{'m' * 19}other'"
+    line = gevar("diff", paths[0], paths[2]).stdout.splitlines()[0]
+    assert line.endswith("one' -> …" + "m" * 20 + "'")
+
+
 def test_diff_of_files_of_several_models(tmp_path: Path) -> None:
     def model(name: str, *variables: str) -> OmModelSpec:
         builder = OmBuilder(name)
