@@ -53,7 +53,8 @@ def model_cache(seed: int, count: int | None) -> str:
     seen = model_cache_campaign.run(count or model_cache_campaign.FULL_KILLS, seed)
     kinds = ", ".join(f"{count} by {kind}" for kind, count in sorted(seen.kills.items()))
     ends = f"{seen.old} left the old entries, {seen.new} the new one too, {seen.survived} ended before"
-    return f"{seen.kills.total()} kills ({kinds}): {ends}; no entry torn or lost, {seen.left_over} files that none names"
+    found = f"no entry torn or lost, {seen.left_over} files that none names"
+    return f"{seen.kills.total()} kills ({kinds}): {ends}; {found}"
 
 
 def acl(seed: int, count: int | None) -> str:
