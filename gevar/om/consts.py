@@ -89,6 +89,16 @@ class ConstNode:
         """
         return self._source.view(self._start, self.size_bytes, f"constant {self.name}")
 
+    def read(self) -> bytes:
+        """Return a copy of the bytes, read with `pread` where they are in a file.
+
+        Raises
+        ------
+        ModelFileError, StateError
+            As `data`.
+        """
+        return self._source.read(self._start, self.size_bytes, f"constant {self.name}")
+
 
 def const_node(
     node: OmNode, model_def: ByteSource, weights: ByteSource | None, *, weights_elsewhere: bool = False

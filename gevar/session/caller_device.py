@@ -7,17 +7,20 @@ Differs: edge 41 of docs/differences.md; GE allocates on whatever device is curr
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
 from acl_shim import Runtime
 from acl_shim.api_types import ContextHandle
 from acl_shim.host_memory import HostBuffer
 from acl_shim.table import new_cell
+from gevar.errors import AclError, GevarError
 from gevar.memory import ExpandableActiveMemoryAllocator, MemoryManager
 from gevar.memory.expandable_sleep import Reload
 from gevar.types import DevAddr, DeviceId, MemType
+
+Result = TypeVar("Result")
 
 
 class _Local(threading.local):
@@ -48,6 +51,30 @@ def restore_context(runtime: Runtime, context: int) -> None:
         code = runtime.api.aclrtSetCurrentContext(ContextHandle(context))
         if code:
             raise runtime.error(code, "aclrtSetCurrentContext", {"context": context})
+
+
+def take_back(error: AclError, undo: Callable[[], object]) -> None:
+    """Undo what was done before the caller's device could not be made current again; a failure is noted."""
+    try:
+        undo()
+    except GevarError as second:
+        error.add_note(f"what was done before stays: {second}")
+
+
+def kept_device(runtime: Runtime, call: Callable[[], Result], undo: Callable[[Result], object]) -> Result:
+    """Return what a call returns, with the context current that was; where that cannot be, undo the call and raise."""
+    context = current_context(runtime)
+    try:
+        result = call()
+    except BaseException:
+        restore_context(runtime, context)
+        raise
+    try:
+        restore_context(runtime, context)
+    except AclError as error:
+        take_back(error, lambda: undo(result))
+        raise
+    return result
 
 
 @contextmanager
@@ -84,9 +111,12 @@ class CallerDeviceMemory:
         self._runtime = runtime
 
     def malloc_memory(self, mem_type: MemType, purpose: str, size_bytes: int, device_id: DeviceId) -> DevAddr:
-        """Allocate a block."""
-        with caller_device(self._runtime):
-            return self._upstream.malloc_memory(mem_type, purpose, size_bytes, device_id)
+        """Allocate a block; it is freed again where the caller's device cannot be made current."""
+        return kept_device(
+            self._runtime,
+            lambda: self._upstream.malloc_memory(mem_type, purpose, size_bytes, device_id),
+            lambda dev_addr: self._upstream.free_memory(mem_type, dev_addr, device_id),
+        )
 
     def free_memory(self, mem_type: MemType, dev_addr: DevAddr, device_id: DeviceId) -> None:
         """Free a block on its owner's device."""
@@ -132,14 +162,22 @@ class CallerDeviceAllocator:
         self.set_reuse = upstream.set_reuse
         self.set_share_phy_allocator = upstream.set_share_phy_allocator
         self.blocks = upstream.blocks
+        self.end_sleep = upstream.end_sleep
 
     def malloc_memory(self, purpose: str, size_bytes: int, incremental: bool = False) -> DevAddr:
-        """Return memory; the way of every first touch, so without an object for the context."""
+        """Return memory; a block is freed again where the caller's device cannot be made current."""
         context = current_context(self._runtime)
         try:
-            return self._upstream.malloc_memory(purpose, size_bytes, incremental)
-        finally:
+            dev_addr = self._upstream.malloc_memory(purpose, size_bytes, incremental)
+        except BaseException:
             restore_context(self._runtime, context)
+            raise
+        try:
+            restore_context(self._runtime, context)
+        except AclError as error:
+            take_back(error, lambda: self._upstream.free(dev_addr) if incremental else self._upstream.free_memory())
+            raise
+        return dev_addr
 
     def free(self, dev_addr: DevAddr) -> None:
         """Take a block back."""
@@ -151,10 +189,11 @@ class CallerDeviceAllocator:
         with caller_device(self._runtime):
             self._upstream.free_memory()
 
-    def sleep(self, keep: str = "host", reload: Reload | None = None) -> int:
-        """Give all pages back."""
-        with caller_device(self._runtime):
-            return self._upstream.sleep(keep, reload)
+    def begin_sleep(self, keep: str = "host", reload: Reload | None = None) -> None:
+        """Unmap all pages; they are mapped again where the caller's device cannot be made current."""
+        kept_device(
+            self._runtime, lambda: self._upstream.begin_sleep(keep, reload), lambda _done: self._upstream.wake()
+        )
 
     def wake(self) -> None:
         """Bring pages and bytes back."""

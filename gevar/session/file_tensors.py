@@ -78,12 +78,12 @@ class FileTensor:
         return None if value is None else memoryview(value.data)
 
     def var_op(self) -> VarOp:
-        """Return the node as the variable manager sees it.
+        """Return the node as the variable manager sees it, with a copy of the bytes of a Constant, which it keeps.
 
         Raises
         ------
         ModelFileError
-            Attributes of the node cannot be read.
+            Attributes or bytes of the node cannot be read.
         """
         attrs: dict[str, AttrValue] = {}
         for name in _VAR_OP_ATTRS:
@@ -92,7 +92,7 @@ class FileTensor:
                 attrs[name] = value
             elif isinstance(value, tuple):
                 attrs[name] = tuple(item for item in value if isinstance(item, int))
-        data = self.const.data() if self.const is not None else None
+        data = self.const.read() if self.const is not None else None
         return VarOp(self.node.name, self.node.type, self.node.output_descs, self.node.output_i, data, attrs)
 
 

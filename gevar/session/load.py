@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from os import PathLike
 
 from gevar.om.om_file import Kind
+from gevar.session.acl_model import can_hand_over, hand_over
 from gevar.session.bundle import check_bundle
 from gevar.session.caller_device import caller_device
 from gevar.session.file_tensors import ModelSource, files_inside, open_model
@@ -44,6 +45,9 @@ def load_model(
     to one block; variables and Constants get their logical addresses from the model and device memory of their own.
     External weights come from their files, once for each slice, and go with the last model of the session that uses
     them. Place holders stand for memory of the caller's, which is not touched.
+
+    On a card the runtime then loads the model too, onto the same weights, so that `LoadedModel.execute` can run it; not
+    where the file only carries weights, and has no tasks.
 
     Parameters
     ----------
@@ -128,4 +132,8 @@ def load_model(
             device = session.runtime.device(device_id)
             report = upload(device, loading.requests, workers=workers, on_progress=on_progress)
             loading.commit()
-        return LoadedModel(om.path, kind, loading, placer, report, stack.pop_all(), own_session)
+            acl_model = None
+            if can_hand_over(om, kind, loading):
+                given_dir = None if weight_dir is None else directory.path
+                acl_model = hand_over(model, loading, placer.models, given_dir)
+        return LoadedModel(om.path, kind, loading, placer, report, acl_model, stack.pop_all(), own_session)

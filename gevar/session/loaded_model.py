@@ -1,5 +1,6 @@
 """A model on the device: its table, its tensors, and giving it back."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
@@ -11,6 +12,7 @@ from acl_shim.host_memory import HostBuffer, read_access
 from gevar.errors import StateError, VariableError
 from gevar.om.node import CONSTANTOP, VARIABLE
 from gevar.om.om_file import Kind
+from gevar.session.acl_model import AclModel, no_card
 from gevar.session.caller_device import caller_device
 from gevar.session.file_tensors import ModelSource
 from gevar.session.load_statistics import LoadStatistics, rows_of
@@ -45,6 +47,8 @@ class LoadedModel:
         How much was moved, and how fast.
     statistics : LoadStatistics
         Counts and sizes, and what was got for this model alone.
+    acl_model : AclModel or None
+        The model in the hands of the runtime; None where there is no card, or nothing that could run.
 
     Thread safety: any thread may read and write; one closes when the others are done.
     """
@@ -56,6 +60,7 @@ class LoadedModel:
         loading: Loading,
         placer: ModelPlacer,
         upload: UploadReport,
+        acl_model: AclModel | None,
         closing: ExitStack,
         owns_session: bool,
     ) -> None:
@@ -67,6 +72,7 @@ class LoadedModel:
         self.models = placer.models
         self.upload = upload
         self.statistics = LoadStatistics.of_rows(self.rows, loading.device_bytes)
+        self.acl_model = acl_model
         self.owns_session = owns_session
         self._placed = placer.placed
         self._closing = closing
@@ -168,6 +174,31 @@ class LoadedModel:
         self._check_open()
         with caller_device(self.session.runtime):
             return verify_tensors(model, self.kind, self._placed, self.session.runtime.device(self.device_id))
+
+    def execute(self, inputs: Sequence[HostBuffer]) -> list[Array]:
+        """Run the model on a card, and return its outputs.
+
+        Parameters
+        ----------
+        inputs
+            Arrays or other contiguous host memory, one for each input of ``acl_model.desc``.
+
+        Raises
+        ------
+        StateError
+            There is no card, as on the host runtime; the file has nothing that could run; or the model was closed.
+        ValueError, OutOfMemoryError, AclError
+            As `AclModel.execute`.
+        """
+        self._check_open()
+        runtime = self.session.runtime
+        if self.acl_model is not None:
+            with caller_device(runtime):
+                return self.acl_model.execute(inputs)
+        if runtime.backend == "host":
+            raise no_card(runtime.backend, str(runtime.path))
+        reason = f"it is a bundle or a flow model, has no tasks, or {runtime.path} lacks the model calls"
+        raise StateError(f"{self.path} cannot run: {reason}")
 
     def close(self) -> None:
         """Give back what was got for this model; a second call does nothing.

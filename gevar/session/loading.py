@@ -42,6 +42,8 @@ class Loading:
         Undoes what was got.
     requests
         What is to be copied to the device.
+    weight_blocks
+        Blocks of external weights that were got, one for each time.
     """
 
     session: Session
@@ -52,6 +54,7 @@ class Loading:
     paths_by_id: Mapping[str, str]
     stack: ExitStack
     requests: list[UploadRequest] = field(default_factory=list)
+    weight_blocks: list[WeightBlock] = field(default_factory=list)
     device_bytes: int = 0
     _tickets: dict[LogicAddr, LoadTicket[int]] = field(default_factory=dict)
 
@@ -67,6 +70,7 @@ class Loading:
         """Get the block of a slice of a file for as long as the model is loaded; ask for its bytes where it is new."""
         block, is_new = self.session.external_weights.acquire(region, size_bytes, self.device_id)
         self.stack.callback(self.session.external_weights.release, block)
+        self.weight_blocks.append(block)
         if is_new:
             self.device_bytes += block.size_bytes
             self.request(FileRegion(region.file.path, region.offset, region.size_bytes), block.dev_addr)

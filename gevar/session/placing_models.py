@@ -9,6 +9,7 @@ from typing import Final
 
 from gevar.errors import ModelFileError
 from gevar.om import OmFile
+from gevar.om.model import OmModel
 from gevar.om.node import CONSTANT, CONSTANTOP, CONSTPLACEHOLDER, FILECONSTANT
 from gevar.session.file_constants import PlacedWeight, place_file_constants
 from gevar.session.file_tensors import FileTensor, own_tensors
@@ -58,10 +59,11 @@ class ModelPlacer:
         if any(tensor.node.type != CONSTANT for tensor in tensors):
             first = min(om.models, key=lambda model: model.name)  # as in GE, for all models of a file
             self._init_variables(params[id(first)])
-        weights = self._place_weights(om, tensors)
-        for model in om.models:
-            own = (found for number, found in weights.items() if tensors[number].model is model)
-            external = {found.logic_addr: found.dev_addr for found in own}
+        weights: dict[int, PlacedWeight] = {}
+        for model, numbers in _weights_by_model(om, tensors):
+            placed = place_file_constants([tensors[number] for number in numbers], self._loading)
+            weights |= zip(numbers, placed, strict=True)
+            external = {found.logic_addr: found.dev_addr for found in placed}
             self.models.append(ModelMemory(model.name, params[id(model)], blocks[id(model)].weights, external))
         ops = {index: tensor.var_op() for index, tensor in enumerate(tensors) if tensor.node.type != CONSTANT}
         sharing = self._restore(ops)
@@ -94,19 +96,6 @@ class ModelPlacer:
             device_id, param.variable_base, param.variable_size, external.external_var_addr, external.external_var_size
         )
         session.init_var_memory(device_id)
-
-    def _place_weights(self, om: OmFile, tensors: Sequence[FileTensor]) -> Mapping[int, PlacedWeight]:
-        """The FileConstants, model by model, by their number among the tensors."""
-        found: dict[int, PlacedWeight] = {}
-        for model in om.models:
-            numbers = [
-                number
-                for number, tensor in enumerate(tensors)
-                if tensor.model is model and tensor.node.type == FILECONSTANT
-            ]
-            placed = place_file_constants([tensors[number] for number in numbers], self._loading)
-            found |= zip(numbers, placed, strict=True)
-        return found
 
     def _restore(self, ops: Mapping[int, VarOp]) -> Mapping[int, str]:
         """Restore variables and Constants; return why each shares its place, "" where it has one of its own."""
@@ -169,6 +158,15 @@ class ModelPlacer:
             name, kind, desc.dtype, desc.format, desc.shape, logic_addr, dev_addr, size, note, sharing
         )  # fmt: skip
         self.placed.append(PlacedTensor(row, self._file_number, region))
+
+
+def _weights_by_model(om: OmFile, tensors: Sequence[FileTensor]) -> list[tuple[OmModel, list[int]]]:
+    """The numbers of the FileConstants of each model among the tensors."""
+    found: dict[int, list[int]] = {id(model): [] for model in om.models}
+    for number, tensor in enumerate(tensors):
+        if tensor.node.type == FILECONSTANT:
+            found[id(tensor.model)].append(number)
+    return [(model, found[id(model)]) for model in om.models]
 
 
 def _sharing(op: VarOp, placings: Mapping[VarKey, Placing]) -> str:

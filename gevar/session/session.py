@@ -85,6 +85,7 @@ class Session:
         self.rt_var_manager = managers.get_var_manager(self.id, self.var_manager, memory)
         self.rt_session = RtSession(self.id, self.rt_var_manager)
         self.external_weights = ExternalWeightManager(memory)
+        self._growing: dict[DeviceId, CallerDeviceAllocator] = {}
         self.lock = threading.RLock()
         self._closed = False
 
@@ -107,7 +108,8 @@ class Session:
         most = min(manager.get_var_mem_max_size(), INT64_MAX)
         sessions = SessionMemAllocator.instance(self.runtime)
         allocator = sessions.get_var_mem_allocator(self.id, device_id, self.options, max_bytes=max(most, 1))
-        manager.init_expandable_memory_allocator(CallerDeviceAllocator(allocator), device_id)
+        growing = self._growing.setdefault(device_id, CallerDeviceAllocator(allocator))
+        manager.init_expandable_memory_allocator(growing, device_id)
 
     def sleep(
         self,

@@ -72,6 +72,7 @@ def _added_pair(case: Case) -> int | None:
 
 def _grouped_filter(case: Case) -> int | None:
     ge_has = case.pair == (Format.FORMAT_HWCN, Format.FORMAT_FRACTAL_Z)
+    ge_has |= case.inference and case.pair == (Format.FORMAT_NCHW, Format.FORMAT_FRACTAL_Z)
     if case.groups <= 1 or ge_has or case.batch < 0 or case.batch % case.groups:
         return None
     agree = case.inference or case.sides[1][1] == case.shape_by_formulas()
