@@ -5,6 +5,7 @@ VariablePrepareOpPass::GenerateRefTypeAndInputOutputMap, GetWritableNodeOutIndex
 """
 
 from collections.abc import Mapping
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Final
 
@@ -15,7 +16,6 @@ from gevar.graph import ComputeGraph, Node, OpDesc
 REF_PORT_INDEX: Final = "ref_port_index"
 """Attribute of an input's description: the op writes the input."""
 
-_NAME_KEYS: Final = ("_input_name_key", "_output_name_key")
 _FRAMEWORK_REFS: Final[Mapping[str, Mapping[int, tuple[int, ...]]]] = {"RefSwitch": {0: (0, 1)}}
 _NO_REFS: Final[Mapping[int, tuple[int, ...]]] = MappingProxyType({})
 
@@ -37,12 +37,19 @@ def refs_of(op_desc: OpDesc) -> dict[int, tuple[int, ...]]:
 
 
 def inputs_named_as_outputs(op_desc: OpDesc) -> dict[int, int]:
-    """Return, per input that has the name of an output, that output."""
-    if not all(key in op_desc.attrs for key in _NAME_KEYS):
+    """Return, per input that has the name of an output, that output; places without a name have no equal one."""
+    if not all(f"_{side}_name_key" in op_desc.attrs for side in ("input", "output")):
         return {}
-    outputs = {op_desc.output_name(index): index for index in range(len(op_desc.output_descs))}
-    names = (op_desc.input_name(index) for index in range(len(op_desc.input_descs)))
-    return {index: outputs[name] for index, name in enumerate(names) if name in outputs}
+    outputs = dict(_names(op_desc, "output", len(op_desc.output_descs)))
+    inputs = _names(op_desc, "input", len(op_desc.input_descs))
+    return {index: outputs[name] for name, index in sorted(inputs, key=itemgetter(1)) if name in outputs}
+
+
+def _names(op_desc: OpDesc, side: str, count: int) -> list[tuple[str, int]]:
+    """The names of inputs or outputs that are there, with their places."""
+    names = op_desc.attrs.get_list(f"_{side}_name_key", str) or ()
+    places = op_desc.attrs.get_list(f"_{side}_name_value", int) or ()
+    return [(name, place) for name, place in zip(names, places, strict=False) if 0 <= place < count]
 
 
 class RefTable:
