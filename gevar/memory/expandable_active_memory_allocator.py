@@ -72,18 +72,38 @@ class ExpandableActiveMemoryAllocator(ExpandableBlocks):
         AclError
             The runtime refuses a step. It is awake as before.
         """
+        with self._lock:
+            self.begin_sleep(keep, reload)
+            return self.end_sleep()
+
+    def begin_sleep(self, keep: str = "host", reload: Reload | None = None) -> None:
+        """Do what `sleep` does, but keep the pages and their bytes at hand until `end_sleep`.
+
+        `wake` puts these very pages back, whatever was to happen to their bytes. So several allocators go to sleep
+        together or not at all. Arguments and errors are those of `sleep`.
+        """
         sleep = Sleep.checked(keep, reload)
         with self._lock:
             if self._sleep is not None:
                 raise self._asleep_error()
-            table, freed = self._table, 0
-            if table is not None:
+            if self._table is not None:
                 if sleep.keeps_copy:
                     sleep.save(self._device, ((addr, size) for addr, size, _ in self.blocks()))
-                freed = table.physical_bytes
-                table.suspend()
+                self._table.unmap_all()
+            sleep.holds_pages = True
             self._sleep = sleep
-            return freed
+
+    def end_sleep(self) -> int:
+        """Give the pages that `begin_sleep` kept back to the device; return their bytes.
+
+        A page that the device refuses waits, and goes back with a later call. Does nothing where none were kept.
+        """
+        with self._lock:
+            sleep = self._sleep
+            if sleep is None or not sleep.holds_pages:
+                return 0
+            sleep.holds_pages = False
+            return 0 if self._table is None else self._table.give_back_all()
 
     def wake(self) -> None:
         """Put new pages behind every address, and bring the bytes back; does nothing when it is awake.
@@ -103,7 +123,9 @@ class ExpandableActiveMemoryAllocator(ExpandableBlocks):
                 return
             if sleep.is_waking:
                 raise StateError(f"memory that grows on device {self._device.id} is being woken by another thread")
-            if table is None:
+            if table is not None and sleep.holds_pages:
+                table.map_all()
+            if table is None or sleep.holds_pages:
                 self._sleep = None
                 return
             blocks, base = self.blocks(), table.page_range.addr

@@ -39,12 +39,15 @@ class Sleep:
         (first address, bytes) of every run of blocks with HOST.
     is_waking : bool
         Whether a thread is bringing them back.
+    holds_pages : bool
+        Whether the pages are at hand still, with their bytes.
     """
 
     keep: KeepContents
     reload: Reload | None = None
     saved: list[tuple[DevAddr, NDArray[np.uint8]]] = field(default_factory=list)
     is_waking: bool = False
+    holds_pages: bool = False
 
     @classmethod
     def checked(cls, keep: str, reload: Reload | None) -> "Sleep":

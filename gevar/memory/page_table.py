@@ -241,6 +241,46 @@ class PageTable:
         for page in pages:
             self._forget(page)
 
+    def unmap_all(self) -> None:
+        """Unmap every page; pages and their bytes stay, until `give_back_all` or `map_all`.
+
+        Raises
+        ------
+        AclError
+            A page cannot be unmapped. Everything is as before.
+        """
+        self._unmap(list(self.pages()))
+
+    def map_all(self) -> None:
+        """Map every page again, after `unmap_all`.
+
+        Raises
+        ------
+        AclError
+            A page cannot be mapped. Everything is as before.
+        """
+        done: list[Page] = []
+        try:
+            for page in self.pages():
+                if page.addr not in self.page_range.mapped:
+                    self.page_range.map(page.addr, page.pool.page_bytes, page.handle)
+                    done.append(page)
+        except BaseException as error:
+            for page in done:
+                try:
+                    self.page_range.unmap(page.addr)
+                except AclError as second:
+                    error.add_note(f"a page that was mapped before the failure stays mapped: {second}")
+            raise
+
+    def give_back_all(self) -> int:
+        """Give every page back to the device, after `unmap_all`; the range stays. Return the bytes given back."""
+        freed = self.physical_bytes
+        for page in list(self.pages()):
+            self._forget(page, to_device=True)
+        self._forget_records()
+        return freed
+
     def suspend(self) -> None:
         """Unmap every page and give it back to the device; the range stays.
 
@@ -249,11 +289,8 @@ class PageTable:
         AclError
             A page cannot be unmapped. Everything is as before.
         """
-        pages = list(self.pages())
-        self._unmap(pages)
-        for page in pages:
-            self._forget(page, to_device=True)
-        self._forget_records()
+        self.unmap_all()
+        self.give_back_all()
 
     def resume(self, blocks: Iterable[tuple[int, int]]) -> None:
         """Make the places of blocks physical again, after `suspend`; which pages serve is decided anew.

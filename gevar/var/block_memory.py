@@ -93,6 +93,8 @@ class ExpandableMemory:
 
     Attributes
     ----------
+    allocator : ExpandableMemoryAllocator
+        The memory.
     is_usable : bool
         Whether blocks are still taken from it.
     failure : str
@@ -102,7 +104,7 @@ class ExpandableMemory:
     """
 
     def __init__(self, allocator: ExpandableMemoryAllocator) -> None:
-        self._allocator = allocator
+        self.allocator = allocator
         self._lock = threading.RLock()
         self._spare: dict[int, list[DevAddr]] = {}
         self.is_usable = True
@@ -141,7 +143,7 @@ class ExpandableMemory:
                 return None
             spare = self._spare.get(size_bytes) if self._spare else None
             try:
-                dev_addr = spare.pop() if spare else self._allocator.malloc_memory(tag, size_bytes, True)
+                dev_addr = spare.pop() if spare else self.allocator.malloc_memory(tag, size_bytes, True)
             except AclError as error:
                 if keep:
                     raise
@@ -171,7 +173,7 @@ class ExpandableMemory:
 
     def _take_back(self, dev_addr: DevAddr, size_bytes: int, error: BaseException | None) -> None:
         """Give a piece back, and the range with the only one; what cannot go waits for a block of its size."""
-        allocator = self._allocator
+        allocator = self.allocator
         try:
             if isinstance(allocator, BlockFreeing):
                 if len(allocator.blocks()) == 1:
@@ -189,7 +191,7 @@ class ExpandableMemory:
     def held(self) -> Iterator[ExpandableMemoryAllocator]:
         """Give the allocator, while no other thread takes memory of it, fills it or gives it back."""
         with self._lock:
-            yield self._allocator
+            yield self.allocator
 
     def release(self, *, is_kept: bool = False) -> None:
         """Give all memory back, once nobody is filling a piece of it.
@@ -206,7 +208,7 @@ class ExpandableMemory:
         """
         with self._lock:
             self.is_usable = self.is_usable and is_kept
-            self._allocator.free_memory()
+            self.allocator.free_memory()
 
 
 def allocate_block(

@@ -122,14 +122,18 @@ class DeviceRecords:
                 device.ready.add(new)
 
     def init_expandable(self, allocator: ExpandableMemoryAllocator, device_id: DeviceId) -> bool:
-        """Take blocks of a device from memory that grows; False when they are already."""
+        """Take blocks of a device from memory that grows, again where a failure had ended it; False when they are."""
         with self._lock:
             device = self.device(device_id)
-            if device.expandables and device.expandables[-1].is_usable:
+            known = device.expandables
+            if known and known[-1].is_usable:
                 return False
             allocator.set_reuse(False)
             allocator.set_share_phy_allocator(False)
-            device.expandables.append(ExpandableMemory(allocator))
+            again = [one for one in known if one.allocator is allocator]
+            for one in again:
+                one.is_usable, one.failure = True, ""
+            device.expandables = [one for one in known if one not in again] + (again or [ExpandableMemory(allocator)])
             return True
 
     def obtain(

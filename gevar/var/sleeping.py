@@ -31,11 +31,14 @@ ReloadVar = Callable[[DeviceRecord], None]
 class SleepingAllocator(ExpandableMemoryAllocator, Protocol):
     """Memory that grows and can sleep; `gevar.memory.ExpandableActiveMemoryAllocator` is one."""
 
-    def sleep(self, keep: str = "host", reload: Reload | None = None) -> int:
-        """Give all pages back to the device, keep every address, and return the bytes given up; all or nothing."""
+    def begin_sleep(self, keep: str = "host", reload: Reload | None = None) -> None:
+        """Do all of going to sleep that can fail; `wake` undoes it without a loss until `end_sleep`."""
+
+    def end_sleep(self) -> int:
+        """Give all pages back to the device, and return their bytes; every address stays."""
 
     def wake(self) -> None:
-        """Put new pages behind every address, and bring the bytes back; all or nothing."""
+        """Put pages behind every address, and bring the bytes back; all or nothing."""
 
 
 def kind_of(block: VarBlock) -> str:
@@ -152,11 +155,17 @@ class Nap:
     allocator: SleepingAllocator
     contents: Contents | None
 
-    def begin(self) -> int:
-        """Let it sleep; return the bytes given up. Raises as `ExpandableActiveMemoryAllocator.sleep`."""
+    def begin(self) -> None:
+        """Let it go to sleep as far as that can fail. Raises as `ExpandableActiveMemoryAllocator.sleep`."""
         if self.contents is None:
-            return self.allocator.sleep(KeepContents.HOST)
-        return self.allocator.sleep(KeepContents.RELOAD, self.contents.restore)
+            self.allocator.begin_sleep(KeepContents.HOST)
+        else:
+            self.allocator.begin_sleep(KeepContents.RELOAD, self.contents.restore)
+
+    def begin_and_end(self) -> None:
+        """Let it sleep."""
+        self.begin()
+        self.allocator.end_sleep()
 
 
 def undo_each(naps: list[Nap], undo: Callable[[Nap], object], error: BaseException) -> list[Nap]:

@@ -76,14 +76,13 @@ class VarSleep(VarTransaction):
             found = self._growing(device_id)
             begun: list[tuple[DeviceId, ExpandableMemory, Nap]] = []
             lost: list[tuple[DeviceState, Contents]] = []
-            freed = 0
             try:
                 for number, device in found:
                     allocators = [(one, _sleeping(held.enter_context(one.held()))) for one in device.expandables]
                     contents = self._contents(plan, number, device)
                     for expandable, allocator in allocators:
                         nap = Nap(allocator, contents)
-                        freed += nap.begin()
+                        nap.begin()
                         begun.append((number, expandable, nap))
                     if contents is not None and plan.keep is KeepContents.DISCARD:
                         lost.append((device, contents))
@@ -92,7 +91,7 @@ class VarSleep(VarTransaction):
                 self._note_asleep([one for one in begun if one[2] in left], [])
                 raise
             self._note_asleep(begun, lost)
-            return freed
+            return sum(nap.allocator.end_sleep() for _, _, nap in begun)
 
     def wake(self, device_id: DeviceId | None = None) -> None:
         """Put new pages behind every address that sleeps, and bring the bytes back; does nothing when all is awake.
@@ -126,7 +125,7 @@ class VarSleep(VarTransaction):
                         nap.allocator.wake()
                         done.append(nap)
             except BaseException as error:
-                undo_each(done, Nap.begin, error)
+                undo_each(done, Nap.begin_and_end, error)
                 raise
             finally:
                 self._waking_thread = None

@@ -45,6 +45,12 @@ def test_var_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     assert int(counts[1]) == int(counts[2]) + int(counts[3]) >= 40
 
 
+def test_memory_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    assert campaigns.main(["memory", "--count", "5", "--seed", "11"]) == 0
+    expected = "5 runs of up to 40 steps each by allocators, and as many by sessions"
+    assert row(capsys) == ("memory", "11", "passed", expected)
+
+
 def test_full_number_and_new_seed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     asked: list[tuple[int, int | None]] = []
 

@@ -14,6 +14,7 @@ from acl_shim.host_live import LiveObjects
 from acl_shim.table import new_cell
 from gevar import Session, load_model
 from gevar.errors import AclError, OutOfMemoryError, StateError
+from gevar.memory import SessionMemAllocator
 from gevar.om.builder import OmBuilder
 from gevar.types import DataType, DevAddr, DeviceId, Format, LogicAddr, MemType, TensorDesc
 from gevar.var.load_state import LoadState
@@ -175,6 +176,34 @@ def test_the_callers_device_stays_current_after_a_failure(
         load_model(path, session=session, device_id=D1)
     assert _current(session) == 2
     three.clear_failures()
+
+
+def test_a_device_that_cannot_be_current_again_leaves_no_memory(
+    session: Session, three: HostControls, has_ranges: bool
+) -> None:
+    """The last call of a first touch makes the caller's device current; where that fails the memory goes back."""
+    session.runtime.device(2).enter()
+    _filled(session, D1)
+    vm, sessions = session.var_manager, SessionMemAllocator.instance(session.runtime)
+    first, second = (vm.assign_var_mem(name, None, make_desc(3 << 20)) for name in ("first", "second"))
+    calls = three.calls("aclrtSetCurrentContext")
+    vm.get_var_memory_addr(first, HBM, D1)
+    for n in range(1, three.calls("aclrtSetCurrentContext") - calls + 1):
+        grown = [allocator.blocks() for allocator in sessions.allocators(session.id)]
+        before, live = vm.get_var_malloc_mem_size(), live_now(three)
+        three.fail_nth("aclrtSetCurrentContext", n, 507899)
+        try:
+            vm.get_var_memory_addr(second, HBM, D1)
+        except AclError:
+            assert (vm.get_var_malloc_mem_size(), live_now(three)) == (before, live)
+        else:
+            assert has_ranges  # plain memory serves
+            assert len(session.memory_manager.blocks()) == 1
+        three.clear_failures()
+        assert [allocator.blocks() for allocator in sessions.allocators(session.id)] == grown
+        session.runtime.device(2).enter()
+        vm.check()
+    assert n > 1
 
 
 def test_a_thread_that_never_chose_a_device_can_resolve(session: Session) -> None:

@@ -344,3 +344,44 @@ def test_threads_that_ask_meanwhile_get_an_address_or_a_reason(filled: Filled) -
         stop.set()
     assert wrong == []
     filled.check()
+
+
+@pytest.mark.parametrize("function", ["aclrtUnmapMem", "aclrtSetCurrentContext"])
+def test_what_was_to_be_lost_is_there_after_a_failure(on_two: Filled, host: HostControls, function: str) -> None:
+    """One device has unmapped its pages when the other fails: nothing is discarded on either."""
+    addrs, live = on_two.dev_addrs(), live_now(host)
+    for n in count(1):
+        host.fail_nth(function, n, 507899)
+        try:
+            on_two.vm.sleep(keep="discard")
+        except AclError:
+            host.clear_failures()
+            assert (on_two.dev_addrs(), live_now(host)) == (addrs, live)
+            assert not any(on_two.vm.is_asleep(device) for device in (D0, D1))
+            on_two.check()
+        else:
+            host.clear_failures()
+            break
+    assert n > 2
+    assert live_now(host).handles == 0
+    assert not any(on_two.is_loaded(name, device) for name in SIZES for device in (D0, D1))
+    on_two.vm.wake()
+
+
+def test_memory_that_was_given_up_and_taken_again_sleeps(filled: Filled, host: HostControls) -> None:
+    """A page could not be had once; the next load takes blocks from the same memory again."""
+    vm = filled.vm
+    late = [vm.assign_var_mem(name, None, make_desc(5 * MIB)) for name in ("plain", "grown")]
+    host.fail_nth("aclrtMapMem", 1, 507899)
+    vm.write_var_memory(late[0], bytes(5 * MIB))
+    filled.session.init_var_memory(D0)
+    filled.session.init_var_memory(D0)
+    vm.write_var_memory(late[1], b"x" * 5 * MIB)
+    owners = [vm.get_var_mgr_info(addr, D0) for addr in late]
+    assert [record is not None and record.owner is None for record in owners] == [False, True]
+    assert filled.session.sleep() == 10 * MIB
+    filled.session.wake()
+    filled.check()
+    back = np.empty(5 * MIB, np.uint8)
+    vm.read_var_memory(late[1], back)
+    assert (back == ord("x")).all()

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 
 from tests.golden.var import sequence_campaign
-from tests.helpers import model_cache_campaign, om_campaign, var_campaign
+from tests.helpers import memory_campaign, model_cache_campaign, om_campaign, var_campaign
 from tests.helpers.shared import REPOSITORY, shared_files
 
 ACL_CALLS = 200_000
@@ -57,6 +57,12 @@ def model_cache(seed: int, count: int | None) -> str:
     return f"{seen.kills.total()} kills ({kinds}): {ends}; {found}"
 
 
+def memory(seed: int, count: int | None) -> str:
+    """Use device memory in any order of calls, failing ones among them, compared with plain dictionaries."""
+    runs = memory_campaign.run(count or memory_campaign.FULL_RUNS, seed)
+    return f"{runs} runs of up to {memory_campaign.STEPS} steps each by allocators, and as many by sessions"
+
+
 def acl(seed: int, count: int | None) -> str:
     """Make random calls to the host runtime under sanitizers, compared with a model."""
     calls = count or ACL_CALLS
@@ -74,6 +80,7 @@ CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {
     "acl": acl,
     "var": var,
     "var_sequences": var_sequences,
+    "memory": memory,
     "model_cache": model_cache,
 }
 

@@ -4,10 +4,8 @@ Two devices, each with memory that grows in a mode of its own, and pools of page
 """
 
 import gc
-import os
 from collections.abc import Callable
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -232,9 +230,3 @@ class GrowingMemory(RuleBasedStateMachine):
             assert (live.handles, live.mappings, live.reservations, live.blocks) == (0, 0, 0, 0)
             gc.collect()
             host_runtime().reset_devices()
-
-
-TestGrowingMemory = GrowingMemory.TestCase
-TestGrowingMemory.settings = settings(
-    max_examples=int(os.environ.get("GEVAR_MEMORY_EXAMPLES", "30")), stateful_step_count=40, deadline=None
-)
