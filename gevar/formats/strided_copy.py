@@ -20,8 +20,8 @@ LINE_BYTES: Final = 64
 RUN_BYTES: Final = 512
 """Bytes that a block has at least along the source, and along the destination, where the axes are that long."""
 
-BLOCK_BYTES: Final = 128 << 10
-"""Bytes of a block, at most twice; half of a small second-level cache, with as much for the destination."""
+BLOCK_BYTES: Final = 64 << 10
+"""Bytes of a block, where its runs are not longer; buffer and destination fit the second-level cache beside it."""
 
 RUN_ELEMENTS: Final = 256
 """The same in elements, at most: as many lines of the source are held by the first-level cache."""

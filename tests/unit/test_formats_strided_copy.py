@@ -109,4 +109,4 @@ def test_blocks_are_bounded() -> None:
             for by_source in (list(range(len(shape))), list(inner)):
                 extents = strided_copy._block_extents(shape, width, by_source, inner)
                 assert all(1 <= step <= count for step, count in zip(extents, shape, strict=True))
-                assert np.prod(extents) * width <= 2 * BLOCK_BYTES
+                assert np.prod(extents) * width <= 4 * BLOCK_BYTES

@@ -11,6 +11,7 @@ from gevar.formats import infer_shape, supported, transfer
 from gevar.formats.layouts import BACKWARD, FORWARD, LAYOUTS, PAIRS
 from gevar.types import DataType, Format, TensorDesc
 from gevar.types.format import format_from_c0, format_from_sub
+from tests.helpers.shared import REPOSITORY
 
 NC1HWC0_16 = format_from_c0(Format.FORMAT_NC1HWC0, 5)
 NCHW = TensorDesc(DataType.DT_FLOAT16, Format.FORMAT_NCHW, (2, 17, 3, 4))
@@ -205,3 +206,12 @@ def test_every_format_of_a_pair_has_a_layout() -> None:
     for layout in LAYOUTS.values():
         for axis in layout.blocks:
             assert f"{axis}0" in layout.axes
+
+
+def test_the_example_of_the_page_works() -> None:
+    page = (REPOSITORY / "docs" / "formats.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    stored, back, half = (np.asarray(names[name]) for name in ("stored", "back", "half"))
+    assert stored.shape == (64, 1, 7, 7, 16)
+    assert back.tolist() == half.tolist()
