@@ -5,13 +5,13 @@ from gevar.session.load import load_model
 from gevar.session.load_statistics import LoadStatistics
 from gevar.session.loaded_model import LoadedModel
 from gevar.session.loaded_tensor import LoadedTensor
-from gevar.session.loading import ExternalWeight
+from gevar.session.loading import ExternalWeightAddress
 from gevar.session.session import Session
 from gevar.session.verify import Difference, VerifyReport
 
 __all__ = [
     "Difference",
-    "ExternalWeight",
+    "ExternalWeightAddress",
     "LoadStatistics",
     "LoadedModel",
     "LoadedTensor",

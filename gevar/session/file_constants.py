@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from gevar.errors import VariableError
 from gevar.session.file_tensors import FileTensor
-from gevar.session.loading import ExternalWeight, Loading
+from gevar.session.loading import ExternalWeightAddress, Loading
 from gevar.status import ACL_ERROR_GE_PARAM_INVALID, PARAM_INVALID
 from gevar.types import DevAddr, LogicAddr, MemType
 from gevar.var import VarOp
@@ -42,7 +42,7 @@ class _Asked(NamedTuple):
     op: VarOp
     info: FileConstantInfo
     logic_addr: LogicAddr
-    given: ExternalWeight | None
+    given: ExternalWeightAddress | None
 
 
 def place_file_constants(tensors: Sequence[FileTensor], loading: Loading) -> list[PlacedWeight]:
@@ -91,7 +91,7 @@ def _place_variable(one: _Asked, loading: Loading) -> PlacedWeight:
     return PlacedWeight(logic_addr, dev_addr, region, IN_VARIABLES)
 
 
-def _place_given(one: _Asked, given: ExternalWeight) -> PlacedWeight:
+def _place_given(one: _Asked, given: ExternalWeightAddress) -> PlacedWeight:
     """A FileConstant in memory of the caller's, which holds the file from its start."""
     end = one.info.offset + one.info.tensor_bytes
     if end > given.size_bytes:

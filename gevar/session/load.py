@@ -16,7 +16,7 @@ from gevar.session.bundle import check_bundle
 from gevar.session.caller_device import caller_device
 from gevar.session.file_tensors import ModelSource, files_inside, open_model
 from gevar.session.loaded_model import LoadedModel
-from gevar.session.loading import ExternalWeight, Loading
+from gevar.session.loading import ExternalWeightAddress, Loading
 from gevar.session.placing_models import ModelPlacer
 from gevar.session.session import Session
 from gevar.types import DeviceId
@@ -35,7 +35,7 @@ def load_model(
     device_id: int = 0,
     backend: str | None = None,
     weight_dir: str | PathLike[str] | None = None,
-    external_weights: Mapping[str, ExternalWeight] | None = None,
+    external_weights: Mapping[str, ExternalWeightAddress] | None = None,
     workers: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> LoadedModel:

@@ -12,7 +12,7 @@ from gevar.var import LoadTicket
 from gevar.weights import FileRegion, UploadRequest, WeightBlock, WeightDirectory, WeightSlice
 
 
-class ExternalWeight(NamedTuple):
+class ExternalWeightAddress(NamedTuple):
     """Device memory of the caller's that holds the bytes of a weight file from its start.
 
     Source: GE source, inc/external/acl/acl_mdl.h, aclmdlSetExternalWeightAddress.
@@ -50,7 +50,7 @@ class Loading:
     device_id: DeviceId
     path: Path | None
     weight_dir: WeightDirectory
-    external_weights: Mapping[str, ExternalWeight]
+    external_weights: Mapping[str, ExternalWeightAddress]
     paths_by_id: Mapping[str, str]
     stack: ExitStack
     requests: list[UploadRequest] = field(default_factory=list)

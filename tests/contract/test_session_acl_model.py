@@ -19,7 +19,7 @@ from gevar import Session, load_model
 from gevar.errors import AclError, OutOfMemoryError, StateError
 from gevar.om import open_om
 from gevar.session.acl_model import is_runnable
-from gevar.session.loading import ExternalWeight
+from gevar.session.loading import ExternalWeightAddress
 from tests.helpers.models import small_model
 from tests.helpers.runtime import host_runtime, live_now
 from tests.helpers.shared import shared_path
@@ -189,7 +189,7 @@ def test_external_weights_are_named_to_the_runtime(
     device = running.runtime.device(0)
     with Session(running.runtime) as session, device.malloc(file.stat().st_size) as block:
         block.copy_from(file.read_bytes())
-        given = {file.name: ExternalWeight(block.addr, block.size_bytes)}
+        given = {file.name: ExternalWeightAddress(block.addr, block.size_bytes)}
         with load_model(moved, session=session, external_weights=given) as loaded:
             assert loaded.acl_model is not None
             assert host.calls("aclmdlSetExternalWeightAddress") == 2

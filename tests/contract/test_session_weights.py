@@ -10,7 +10,7 @@ from acl_shim import Runtime
 from gevar import Session, load_model
 from gevar.errors import AddressError, LoadError, ModelFileError, VariableError
 from gevar.om import OmFile, open_om
-from gevar.session import ExternalWeight
+from gevar.session import ExternalWeightAddress
 from gevar.session.model_memory import TensorPlaceKind
 from gevar.status import ACL_ERROR_GE_PARAM_INVALID, FAILED, PARAM_INVALID
 from gevar.types import DeviceId, MemType
@@ -133,14 +133,14 @@ def test_memory_of_the_caller_s_comes_before_the_file(session: Session, tmp_path
     memory = session.memory_manager
     block = memory.malloc_memory(MemType.RT_MEMORY_HBM, "of the caller", 64, DEVICE)
     memory.memcpy_in(block, 64, BYTES[:64], DEVICE)
-    with load_model(path, session=session, external_weights={"b.bin": ExternalWeight(block, 64)}) as loaded:
+    with load_model(path, session=session, external_weights={"b.bin": ExternalWeightAddress(block, 64)}) as loaded:
         assert loaded.tensor("b").dev_addr == block
         assert loaded.read("b").tobytes() == BYTES[:32]
         assert loaded.verify(path).tensors == 3
     assert live_blocks(session) == 1
     two_files(tmp_path)
     with pytest.raises(VariableError, match="do not lie in the 32 B that are given") as caught:
-        load_model(path, session=session, external_weights={"a.bin": ExternalWeight(block, 32)})
+        load_model(path, session=session, external_weights={"a.bin": ExternalWeightAddress(block, 32)})
     assert caught.value.status == ACL_ERROR_GE_PARAM_INVALID
     memory.free_memory(MemType.RT_MEMORY_HBM, block, DEVICE)
 
@@ -148,7 +148,7 @@ def test_memory_of_the_caller_s_comes_before_the_file(session: Session, tmp_path
 @pytest.mark.parametrize(("addr", "size"), [(0, 32), (1 << 40, 0), (1 << 40, 33), (-1, 32)])
 def test_memory_that_cannot_be(session: Session, tmp_path: Path, addr: int, size: int) -> None:
     with pytest.raises(ValueError, match=r"weight file 'a\.bin'"):
-        load_model(two_files(tmp_path), session=session, external_weights={"a.bin": ExternalWeight(addr, size)})
+        load_model(two_files(tmp_path), session=session, external_weights={"a.bin": ExternalWeightAddress(addr, size)})
 
 
 def test_a_weight_directory_for_bytes(session: Session, tmp_path: Path) -> None:
