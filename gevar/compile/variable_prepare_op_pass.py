@@ -95,8 +95,7 @@ def _insert_variable_ref(node: Node, index: int, variable: Node, context: PassCo
     """Let a new ref node consume an input that a node writes without an output for it, through a RefIdentity."""
     anchor = node.in_data_anchor(index)
     source = anchor.peer
-    if source is None:
-        raise GraphError(node.owner_compute_graph.name, f"input {index} is written and not linked", node=node.name)
+    assert source is not None, "the variable came along this edge"
     desc = node.op_desc.input_desc(index)
     bridge_name = f"RefIdentity_{source.node.name}_{source.idx}_TO_{node.name}_{index}"
     ref = _new_ref(node, variable, index)

@@ -126,6 +126,14 @@ def test_a_variable_in_two_graphs_is_folded_in_both() -> None:
     assert len([text for text in changes(context) if "road" in text]) == 1
 
 
+def test_a_node_of_the_variable_that_nobody_reads_takes_the_form_too() -> None:
+    graph = compile_graph(WRITTEN_BACK + "p PartitionedCall")
+    body = compile_graph("w Variable = N4", "body")
+    graph.add_subgraph(graph["p"], body)
+    run(graph, VariableOpPass())
+    assert [made(one) for one in (graph["w"], body["w"], graph["w_ref"])] == ["N5", "N5", "N5"]
+
+
 def test_variables_are_folded_by_themselves() -> None:
     graph, context = fused(
         "b Variable = N4; a Variable = N4; t TransData a = N5; r Relu t = N5; u TransData b = N5; s Relu b = N4"
