@@ -87,6 +87,14 @@ def test_what_the_document_calls_missing_is_not_exported() -> None:
     assert not [name for name in FUNCTIONS if is_missing(name)]
 
 
+def test_every_model_function_of_the_reference_is_exported_or_called_missing() -> None:
+    section = shared_path("reference/om_format.md").read_text().partition("\n### 13.1 ")[2].partition("\n### 13.4 ")[0]
+    names = documented(section) + re.findall(r"\baclmdlBundle\w+(?=\()", section)
+    assert len(names) > 15
+    assert not [name for name in names if name not in FUNCTIONS and not is_missing(name)]
+    assert [name for name in FUNCTIONS if name.startswith("aclmdl")]
+
+
 def test_every_function_of_the_reference_is_exported_or_called_missing() -> None:
     functions = json.loads(shared_path("reference/acl_runtime.json").read_text())["functions"]
     names = [function["name"] for function in functions]
