@@ -1,13 +1,19 @@
 """Taking back everything that was done to a graph and its subgraphs, if a part of it fails."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from gevar.graph.attr_map import AttrMap
 from gevar.graph.compute_graph import ComputeGraph
 from gevar.graph.node import Node
 
 _GRAPH_SLOTS = ("_inputs", "_outputs", "_stored_ends", "_rest", "_parent_node", "_root", "graph_id", "session_id")
 _OP_DESC_SLOTS = ("_name", "_node", "_rest", "_subgraph_names", "id", "stream_id", "type")
+
+
+def _kept(attrs: AttrMap) -> Mapping[str, bytes]:
+    """What attributes are now; only a dict can change, others are shared."""
+    return dict(attrs._wires) if isinstance(attrs._wires, dict) else attrs._wires
 
 
 class _NodeState:
@@ -23,7 +29,7 @@ class _NodeState:
         op_desc = self.op_desc
         self.plain = [getattr(op_desc, slot) for slot in _OP_DESC_SLOTS]
         self.attrs = (op_desc.attrs, list(op_desc._inputs), list(op_desc._outputs))
-        self.wires = dict(op_desc.attrs._wires)
+        self.wires = _kept(op_desc.attrs)
 
     def restore(self) -> None:
         node, op_desc = self.node, self.op_desc
@@ -43,7 +49,7 @@ class _GraphState:
         self.graph = graph
         self.plain = [getattr(graph, slot) for slot in _GRAPH_SLOTS]
         self.tables = (dict(graph._nodes), dict(graph._subgraphs))
-        self.attrs, self.wires = graph.attrs, dict(graph.attrs._wires)
+        self.attrs, self.wires = graph.attrs, _kept(graph.attrs)
         self.nodes = [_NodeState(node) for node in graph]
 
     def restore(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gevar.graph import ComputeGraph, OpDesc, isolate_node, move_output_edges, replace_node
+from gevar.graph import ComputeGraph, Model, OpDesc, isolate_node, move_output_edges, replace_node
 from gevar.graph.graph_snapshot import taken_back_on_failure
 from tests.helpers.graphs import ROW, edges, graph_of, op
 
@@ -80,6 +80,16 @@ def test_a_failure_takes_everything_back(graph: ComputeGraph) -> None:
     assert {node.name: node for node in graph.all_nodes()} == nodes
     assert graph["y"].op_desc.attrs.get("note") is None
     edit(graph)
+
+
+def test_what_was_read_is_taken_back_too(graph: ComputeGraph) -> None:
+    read = Model.from_proto(Model("m", graph).to_proto()).graph
+    assert read is not None
+    before = state(read)
+    with pytest.raises(Stop):
+        failing(read, edit)
+    assert state(read) == before
+    edit(read)
 
 
 def test_a_success_keeps_everything(graph: ComputeGraph) -> None:
