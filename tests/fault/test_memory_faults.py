@@ -97,6 +97,38 @@ def test_memory_that_grows_makes_all_or_nothing(
     assert failed > 0 or mode is HugePageMode.FIRST
 
 
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("function", CALLS[:4])
+def test_the_fixed_base_form_grows_all_or_nothing(host: HostControls, device: Device, function: str, code: int) -> None:
+    if function == "aclrtSetCurrentContext" and code == 107000:
+        pytest.skip("this code says that the device was reset")
+    allocator = ExpandableActiveMemoryAllocator(device, max_bytes=GIB, is_checked=True)
+    base, failures = allocator.malloc_memory("first", PAGE + 1), 0
+    device.memcpy_in(base, 4, b"data")
+    for n in count(1):
+        before, live = _tables(allocator), host.live()
+        host.fail_nth(function, n, code)
+        try:
+            grown = allocator.malloc_memory("more", 5 * PAGE)
+        except AclError as error:
+            host.clear_failures()
+            assert error.code == code  # noqa: PT017
+            assert (_tables(allocator), host.live()) == (before, live)
+            failures += 1
+        else:
+            host.clear_failures()
+            break
+    assert grown == base
+    assert failures == (0 if function == "aclrtReserveMemAddress" else 3)
+    back = bytearray(4)
+    device.memcpy_out(back, base)
+    assert back == b"data"
+    allocator.free_memory()
+    assert allocator.figures.used_bytes == 5 * PAGE  # the other user has it still
+    allocator.free_memory()
+    assert (host.live().handles, host.live().reservations) == (0, 0)
+
+
 @pytest.mark.parametrize("function", CALLS)
 @pytest.mark.parametrize("shared", [False, True])
 def test_freeing_a_block_is_all_or_nothing(host: HostControls, device: Device, function: str, shared: bool) -> None:

@@ -231,3 +231,45 @@ def test_a_piece_that_cannot_go_back_serves_the_next_block(host: HostControls) -
         assert [size for _, size, _ in grows.blocks()] == [1536]
         vm.free_var_memory()
         assert grows.blocks() == []
+
+
+@pytest.mark.parametrize("grows", [False, True], ids=["plain", "growing"])
+@pytest.mark.parametrize("function", CALLS)
+def test_each_call_of_many_questions_fails_once(host: HostControls, function: str, grows: bool) -> None:
+    """Variables that got memory before the refused one keep it; that one has none, and gets it at the next try."""
+    device = host_runtime().device(0)
+    device.mem_info()  # it is set from now on
+    for n in count(1):
+        allocator = ExpandableActiveMemoryAllocator(device, max_bytes=GIB)
+        with DeviceMemoryManager(host_runtime()) as memory, allocator:
+            vm = VarManager(1)
+            vm.init(0, 1)
+            vm.set_memory_malloc_size(64 * GIB)
+            vm.set_mem_manager(memory)
+            if grows:
+                vm.init_expandable_memory_allocator(allocator)
+            desc = with_init(make_desc(3 << 20), b"x" * 100)
+            addrs = vm.assign_many((f"v{number}", None, desc) for number in range(4))
+            host.fail_nth(function, n, 507899)
+            try:
+                found = vm.resolve_many(addrs)
+            except GevarError:
+                failed = True
+                host.clear_failures()
+                records = vm._device_records.records()
+                assert len(records) < 4
+                assert vm.get_var_malloc_mem_size() == sum(record.capacity_bytes for record in records)
+                assert len(allocator.blocks()) + memory.counts.live_blocks == len(records)
+                kept = {record.block.logic_addr: record.data_addr for record in records}
+                found = vm.resolve_many(addrs)
+                assert kept.items() <= dict(zip(addrs.tolist(), found.tolist(), strict=True)).items()
+            else:
+                failed = False
+            host.clear_failures()
+            assert len(set(found.tolist())) == 4
+            assert all(vm[f"v{number}"].read()[:100].tobytes() == b"x" * 100 for number in range(4))
+            vm.check()
+            vm.free_var_memory()
+        if not failed:
+            assert n > (4 if function == "aclrtMemcpy" or (function == "aclrtMallocWithCfg" and not grows) else 0)
+            return
