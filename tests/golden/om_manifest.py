@@ -7,11 +7,13 @@ weight files and bundles.
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from gevar import status
 from gevar.errors import ModelFileError
 from gevar.om.facts import om_facts
+from gevar.om.header import HEADER_BYTES, ModelFileHeader
 from gevar.om.om_file import open_om
 from gevar.types.data_type import DataType
 from tests.golden.facts import Json, Place, Report, State
@@ -67,6 +69,15 @@ def _file_facts(path: Path) -> dict[str, Json]:
     return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
+def _header_facts(path: Path) -> dict[str, Json]:
+    """Return the fields of a header, whatever they say; nothing of a file that is too short for one."""
+    data = path.read_bytes()[:HEADER_BYTES]
+    if len(data) < HEADER_BYTES:
+        return {}
+    header = asdict(ModelFileHeader.unpack(data))
+    return {"header": {**header, "is_unknown_model": header["is_unknow_model"]}}
+
+
 def _check_weight_file(entry: Mapping[str, Json], folder: Path, place: Place, report: Report) -> None:
     path = folder / str(entry.get("path"))
     if path.is_file():
@@ -93,8 +104,10 @@ def _check_entry(entry: Mapping[str, Json], folder: Path, place: Place, report: 
     try:
         found = _found(path, entry)
     except ModelFileError as error:
-        report.differ(place, f"refused: {error}")
-        return
+        if not entry.get("truth", {}).get("load_status"):
+            report.differ(place, f"refused: {error}")
+            return
+        found = {**_file_facts(path), **_header_facts(path)}  # a file that GE refuses as well
     report.compare(place, _canonical(rest), {**named, **found}, closed=CLOSED)
 
 

@@ -51,6 +51,8 @@ def check_truth(path: Path, truth: Truth, report: Report, place: Place) -> None:
         return
     try:
         om = open_om(path)
+        for model in om.models:
+            model.check_decodes()
     except ModelFileError as error:
         report.compare(place, truth, {"load_status": error.status})
         return
