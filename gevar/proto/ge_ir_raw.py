@@ -12,7 +12,7 @@ from gevar.proto.pool import ProtoFile, message_class
 _BYTES: Final = {
     "map<string, AttrDef>": "repeated bytes",
     "repeated TensorDescriptor": "repeated bytes",
-    "AttrGroups": "bytes",
+    "AttrGroups": "repeated bytes",  # an empty one is there, and one field of bytes would not show it
 }
 
 FILE = ProtoFile(
