@@ -192,19 +192,33 @@ def copy_tensor(context: KernelContext, inputs: Sequence[object], _value: object
     staging = np.empty(min(source.size_bytes, COPY_BYTES), np.uint8)
     for start in range(0, source.size_bytes, COPY_BYTES):
         part = staging[: min(COPY_BYTES, source.size_bytes - start)]
-        _read(context, source, start, part)
-        _write(context, target, start, part)
+        read_bytes(context, source, start, part)
+        write_bytes(context, target, start, part)
     return (TensorData(target.addr, source.size_bytes, target.placement),)
 
 
-def _read(context: KernelContext, source: TensorData, start: int, part: _Bytes) -> None:
+def read_bytes(context: KernelContext, source: TensorData, start: int, part: _Bytes) -> None:
+    """Copy bytes of a tensor, from its byte `start` on, into host memory until that is full.
+
+    Raises
+    ------
+    AclError
+        The copy was refused.
+    """
     if source.placement is TensorPlacement.ON_HOST:
         ctypes.memmove(part.ctypes.data, source.addr + start, part.nbytes)
     else:
         context.memory_manager.memcpy_out(part, DevAddr(source.addr + start), context.device_id)
 
 
-def _write(context: KernelContext, target: TensorData, start: int, part: _Bytes) -> None:
+def write_bytes(context: KernelContext, target: TensorData, start: int, part: _Bytes) -> None:
+    """Copy host memory to a tensor, from its byte `start` on.
+
+    Raises
+    ------
+    AclError
+        The copy was refused; the tensor holds old bytes, new bytes or both.
+    """
     if target.placement is TensorPlacement.ON_HOST:
         ctypes.memmove(target.addr + start, part.ctypes.data, part.nbytes)
     else:

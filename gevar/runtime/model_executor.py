@@ -15,7 +15,7 @@ import numpy as np
 from gevar.errors import StateError
 from gevar.memory import MemoryManager
 from gevar.runtime.execute_graph import ExecuteGraph, Stage, ValueHolder
-from gevar.runtime.kernels import KERNELS, KernelContext
+from gevar.runtime.kernels import KERNELS, Kernel, KernelContext
 from gevar.runtime.rt_session import RtSession
 from gevar.runtime.rt_var_manager import TensorData, TensorPlacement
 from gevar.types import DevAddr, DeviceId
@@ -36,14 +36,23 @@ class ModelExecutor:
         Memory of the device.
     device_id
         The device.
+    kernels
+        Kernels by the name that nodes carry.
 
     Thread safety: all methods, from any thread; runs follow each other.
     Source: as the module.
     """
 
     def __init__(
-        self, graph: ExecuteGraph, session: RtSession, memory_manager: MemoryManager, device_id: DeviceId
+        self,
+        graph: ExecuteGraph,
+        session: RtSession,
+        memory_manager: MemoryManager,
+        device_id: DeviceId,
+        *,
+        kernels: Mapping[str, Kernel] = KERNELS,
     ) -> None:
+        self._kernels = kernels
         self._graph = graph
         self._session = session
         self._memory_manager = memory_manager
@@ -127,7 +136,7 @@ class ModelExecutor:
         values = dict(before)
         for number, node in enumerate(self._graph.nodes(stage)):
             inputs = [values[holder.stage, holder.node][holder.index] for holder in node.inputs]
-            values[stage, number] = KERNELS[node.kernel](context, inputs, node.value)
+            values[stage, number] = self._kernels[node.kernel](context, inputs, node.value)
         return values
 
     def _bytes(self, values: _Values, holder: ValueHolder) -> bytes:

@@ -32,7 +32,13 @@ THREADS: Final = 16
 
 
 def trans_all_var_data(
-    vm: VarManager, ops: Iterable[VarOp | None], device_id: DeviceId, graph_id: int, *, on_loss: OnLoss = "ge"
+    vm: VarManager,
+    ops: Iterable[VarOp | None],
+    device_id: DeviceId,
+    graph_id: int,
+    *,
+    on_loss: OnLoss = "ge",
+    threads: int = THREADS,
 ) -> list[str]:
     """Bring the bytes of Variables on a device into the form that a graph changed them to.
 
@@ -53,6 +59,9 @@ def trans_all_var_data(
     on_loss
         What becomes of numbers that the new data type cannot hold; see `gevar.formats.cast`. Whatever it is, a warning
         names the variable and how many there are.
+    threads
+        Variables that are converted at once; 1 for the calling thread alone, which may be inside a transaction of the
+        manager.
 
     Returns
     -------
@@ -82,7 +91,9 @@ def trans_all_var_data(
         vm.remove_changed_graph_id(name)
         return name
 
-    with ThreadPoolExecutor(min(THREADS, len(roads))) as pool:
+    if threads == 1:
+        return [bring(name) for name in roads]
+    with ThreadPoolExecutor(min(threads, len(roads))) as pool:
         return list(pool.map(bring, roads))
 
 

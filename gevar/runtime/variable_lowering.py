@@ -127,15 +127,19 @@ def lowering_copy(op: VarOp, source: LowerResult, shared: LoweringGlobalData) ->
 
 
 def output_memory(op: VarOp, shared: LoweringGlobalData) -> LowerResult:
-    """Return the memory of output 0 of a node: that of the variable it is assigned to, or new memory in every run.
-
-    The variable is named by the attribute ``_assign_var_name`` of the output, or ``ref_var_src_var_name``.
-    """
-    desc = op.output_desc[0]
-    attr = desc.attrs.get(ASSIGN_VAR_NAME)
-    name = (attr.s.decode(errors="replace") if attr is not None else "") or op.ref_source
+    """Return the memory of output 0 of a node: that of the variable it is assigned to, or new memory in every run."""
+    name = assigned_variable(op)
     if name:
         return shared.variable(name)
     placement = TensorPlacement.ON_DEVICE_HBM
-    inputs = [shared.allocator(placement), shared.const(desc.size)]
+    inputs = [shared.allocator(placement), shared.const(op.output_desc[0].size)]
     return LowerResult(shared.graph.add(Stage.MAIN, KERNEL_ALLOC_MEMORY, inputs), placement)
+
+
+def assigned_variable(op: VarOp) -> str | None:
+    """Return the variable that output 0 of a node is assigned to; None where it is none.
+
+    It is named by the attribute ``_assign_var_name`` of the output, or ``ref_var_src_var_name``.
+    """
+    attr = op.output_desc[0].attrs.get(ASSIGN_VAR_NAME)
+    return (attr.s.decode(errors="replace") if attr is not None else "") or op.ref_source
