@@ -73,7 +73,7 @@ def transfer(array: _Array, src: TensorDesc, dst: TensorDesc, *, out: _Array | N
     ----------
     array
         The elements, contiguous: an array of the source shape, or one dimension of as many elements. Its element type
-        is that of `src`, or an unsigned integer of the same width.
+        is that of `src`, or an unsigned integer or raw bytes of the same width.
     src, dst
         Descriptions: element type, format with C0 and groups, shape. Element types are equal. The shape of the
         destination may be empty where it follows from the source and GE does not ask for it: FRACTAL_Z and its 3D and

@@ -33,7 +33,7 @@ def matching_views(conversion: Conversion, plain: _Array, stored: _Array) -> Ite
         Both sides, contiguous, with the shapes of the conversion; zero dimensions are not allowed.
     """
     axes = _axes(conversion.pair.axes)
-    letters = [*axes, *(axis for axis in _missing(conversion) if axis not in axes)]
+    letters = list(dict.fromkeys([*axes, *(token[0] for token in _axes(conversion.layout.axes))]))
     plain = plain.reshape([conversion.sizes[axis] for axis in letters])
     if conversion.groups is None:
         yield from _ungrouped(conversion, plain, letters, stored)
@@ -65,11 +65,6 @@ def padding(conversion: Conversion, stored: _Array) -> Iterator[_Array]:
 def _axes(text: str) -> list[str]:
     """Axes of a layout, with the plane as one."""
     return text.replace("H W", _PLANE).replace("(", "").replace(")", "").split()
-
-
-def _missing(conversion: Conversion) -> list[str]:
-    """Axes that only the stored side has; they have one element."""
-    return list(dict.fromkeys(axis[0] for axis in _axes(conversion.layout.axes)))
 
 
 def _pieces(count: int, block: int) -> list[_Piece]:
