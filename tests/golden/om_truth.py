@@ -277,7 +277,7 @@ def _statuses(found: _Found) -> set[Json]:
     if found.is_short:
         return {None}
     early = {one["runtime_params_status"] for one in models} - {SUCCESS}
-    early |= {one["read_status"] for one in weights} - {SUCCESS}
+    early |= {one.get("read_status") for one in weights} - {SUCCESS}
     return early or {found.facts["restore_status"]}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gevar.errors import FormatError, GevarError, LoadError, SizeOverflowError
+from gevar.errors import FormatError, GevarError, LoadError, SizeOverflowError, VariableError
 from gevar.om.consts import ConstNode, ConstStorage
 from gevar.om.model import OmModel
 from gevar.om.node import CONSTPLACEHOLDER, OmNode
@@ -18,6 +18,7 @@ from gevar.var.const_place_holder import read_place_holder
 from gevar.var.var_key import VarKey
 from gevar.var.wire_key import wire_key
 from gevar.weights import FileConstantInfo, WeightDirectory, WeightFile, file_constant_info
+from gevar.weights.file_constant import FILE_ID, FILE_PATH, LOCATION
 from tests.golden.facts import Json, Place, Report
 from tests.golden.om_truth_state import accept
 
@@ -104,15 +105,21 @@ def _plain(value: int | str | tuple[int, ...]) -> Json:
 def file_constant_facts(
     nodes: Iterable[tuple[OmModel, OmNode]], path: Path, expected: list[Truth], report: Report, place: Place
 ) -> Facts:
-    directory, found, files = WeightDirectory(None, path), list[Json](), set[Path | None]()
+    """Facts of the FileConstants of a file, each read as for a block of its own."""
+    directory, found, files = WeightDirectory(None, path), list[Json](), set[str]()
     for number, (model, node) in enumerate(nodes):
         op = FileTensor(model, node, node.output_descs[0], None).var_op()
-        facts = node_facts(node)
-        info = file_constant_info(op, {})
-        facts |= {"location": info.file, "offset": info.offset, "length": info.length, "alloc_bytes": info.alloc_bytes}
-        wanted = expected[number] if number < len(expected) else {}
-        files.add(_read_facts(info, directory, path, wanted, facts, report, (*place, "file_constants", number)))
+        facts = {**node_facts(node), **{name: op.attrs.get(name, "") for name in (LOCATION, FILE_PATH, FILE_ID)}}
         found.append(facts)
+        try:
+            info = file_constant_info(op, {})
+        except VariableError as error:
+            facts["read_status"] = error.status
+            continue
+        facts |= {"offset": info.offset, "length": info.length, "alloc_bytes": info.alloc_bytes}
+        wanted = expected[number] if number < len(expected) else {}
+        facts |= _read_facts(info, directory, path, wanted, report, (*place, "file_constants", number))
+        files.add(info.base_name if info.named_by == LOCATION else info.file)
     return {"file_constants": found, "combined": len(files) == 1}
 
 
@@ -121,25 +128,23 @@ def _read_facts(
     directory: WeightDirectory,
     path: Path,
     expected: Truth,
-    facts: Facts,
     report: Report,
     place: Place,
-) -> Path | None:
-    """Read a weight as it is read for a block of its own; add what came of it to the facts."""
+) -> Facts:
+    """Read a weight and return what came of it."""
+    facts: Facts = {"resolves_to": f"weight/{info.base_name}"} if info.named_by == LOCATION else {}
     try:
         file = directory.find(info)
         facts["resolves_to"] = str(file.path.relative_to(path.parent.resolve()))
         region = info.region(file)
     except GevarError as error:
-        facts["read_status"] = error.status
         if isinstance(error, LoadError) and error.status is None:
-            facts |= _short_facts(info, file, expected, report, place)
-        return None
+            return facts | _short_facts(info, file, expected, report, place)
+        return facts | {"read_status": error.status}
     with file.path.open("rb") as stream:
         stream.seek(region.offset)
         data = stream.read(region.size_bytes)
-    facts |= {"read_status": SUCCESS, "read_bytes": len(data), "read_sha256": _digest(data)}
-    return file.path
+    return facts | {"read_status": SUCCESS, "read_bytes": len(data), "read_sha256": _digest(data)}
 
 
 def _short_facts(info: FileConstantInfo, file: WeightFile, expected: Truth, report: Report, place: Place) -> Facts:
