@@ -33,7 +33,10 @@ class Failing(CompilePass):
 
 @st.composite
 def graphs(draw: st.DrawFn) -> ComputeGraph:
-    """A graph of two or three variables and up to a dozen nodes that read them and one another."""
+    """A graph of two or three variables and up to a dozen nodes that read them and one another.
+
+    No control edge leads to a ref node or from one: GE drops those from it, which may be all that keeps an order.
+    """
     variables = [f"v{number}" for number in range(draw(st.integers(2, 3)))]
     lines, readable, everything = [f"{name} Variable = N4" for name in variables], list(variables), list(variables)
     orders = []
@@ -41,9 +44,10 @@ def graphs(draw: st.DrawFn) -> ComputeGraph:
         kind, name = draw(st.sampled_from(_KINDS)), f"n{number}"
         ends = {key: draw(st.sampled_from(readable)) for key in "ab"}
         lines.append(kind.format(n=name, v=draw(st.sampled_from(variables)), **ends))
-        if draw(st.booleans()):
+        if "ref:" not in kind and draw(st.booleans()):
             orders.append(f"{draw(st.sampled_from(everything))} => {name}")
-        everything.append(name)
+        if "ref:" not in kind:
+            everything.append(name)
         if " = " in kind or "Assign" in kind:
             readable.append(name)
     return compile_graph(";".join(lines + orders))
