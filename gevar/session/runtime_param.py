@@ -68,10 +68,11 @@ class RuntimeParam:
         rows = [tuple(row.list_i) for row in model.attrs[SUB_MEMORY_INFO].list_list_int.list_list_i]
         if any(len(row) < _ROW for row in rows):
             raise self._refused(model, f"it has rows of fewer than {_ROW} numbers")
-        if self.zero_copy_size and rows:
-            rows.pop()  # the last piece is that of inputs and outputs
-        total = sum(row[2] for row in rows if row[0] == MemType.RT_MEMORY_HBM)
-        if rows and total != self.memory_size - self.zero_copy_size:
+        sizes = [row[2] for row in rows if row[0] == MemType.RT_MEMORY_HBM]
+        if self.zero_copy_size and sizes:
+            sizes.pop()  # the last piece is that of inputs and outputs
+        total = sum(sizes)
+        if sizes and total != self.memory_size - self.zero_copy_size:
             reason = f"pieces of {total} B, the work memory has {self.memory_size - self.zero_copy_size} B without that"
             raise self._refused(model, f"{reason} of inputs and outputs")
 

@@ -3,7 +3,7 @@
 import shutil
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 from gevar.errors import GevarError
 from gevar.om.om_file import Kind
@@ -13,11 +13,11 @@ from tests.helpers.shared import shared_files
 
 
 @cache
-def weight_folder() -> Path:
-    """A folder with the weight files of the real models, where they are at hand."""
-    folder = Path(mkdtemp(prefix="weights-"))
+def weight_folder() -> "TemporaryDirectory[str]":
+    """A folder with the weight files of the real models, where they are at hand; it goes with the process."""
+    folder = TemporaryDirectory(prefix="weights-")
     for file in shared_files("data/om_vars/weight/*"):
-        shutil.copyfile(file, folder / file.name)
+        shutil.copyfile(file, Path(folder.name) / file.name)
     return folder
 
 
@@ -44,7 +44,7 @@ def load_outcome(data: bytes, kind: Kind = "model") -> GevarError | None:
 def _loaded(data: bytes, kind: Kind, session: Session) -> LoadedModel:
     """Load with a directory of weights, which a model without external weights refuses."""
     try:
-        return load_model(data, kind=kind, session=session, weight_dir=weight_folder())
+        return load_model(data, kind=kind, session=session, weight_dir=weight_folder().name)
     except GevarError as error:
         if "leave weight_dir out" not in str(error):
             raise
