@@ -1,5 +1,6 @@
 """Loading damaged files into device memory: a correct result, or one of the project's errors; and nothing is left."""
 
+import atexit
 import shutil
 from functools import cache
 from pathlib import Path
@@ -13,12 +14,13 @@ from tests.helpers.shared import shared_files
 
 
 @cache
-def weight_folder() -> "TemporaryDirectory[str]":
+def weight_folder() -> Path:
     """A folder with the weight files of the real models, where they are at hand; it goes with the process."""
     folder = TemporaryDirectory(prefix="weights-")
+    atexit.register(folder.cleanup)
     for file in shared_files("data/om_vars/weight/*"):
         shutil.copyfile(file, Path(folder.name) / file.name)
-    return folder
+    return Path(folder.name)
 
 
 def load_outcome(data: bytes, kind: Kind = "model") -> GevarError | None:
@@ -44,7 +46,7 @@ def load_outcome(data: bytes, kind: Kind = "model") -> GevarError | None:
 def _loaded(data: bytes, kind: Kind, session: Session) -> LoadedModel:
     """Load with a directory of weights, which a model without external weights refuses."""
     try:
-        return load_model(data, kind=kind, session=session, weight_dir=weight_folder().name)
+        return load_model(data, kind=kind, session=session, weight_dir=weight_folder())
     except GevarError as error:
         if "leave weight_dir out" not in str(error):
             raise
