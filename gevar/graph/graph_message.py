@@ -7,7 +7,9 @@ in between, twice, inputs left out at the end) is written as it was read, as lon
 Source: GE source, graph_metadef/graph/serialization/model_serialize.cc.
 """
 
-from collections.abc import Iterable, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from gevar.errors import GraphError
@@ -35,6 +37,16 @@ def read_graph(message: ge_ir.GraphDef, sharing: Sharing) -> ComputeGraph:
     graph = ComputeGraph(message.name)
     graph._rest = rest_of(message, _OWNED)
     graph.attrs = AttrMap.from_proto(message.attr, sharing)
+    with _collector_at_rest():
+        _read_nodes(graph, message, sharing)
+    graph._inputs = [_anchor(graph, text, None, "graph input").node for text in message.input]
+    graph._outputs = [_anchor(graph, text, None, "graph output") for text in message.output]
+    stored = tuple(message.input), tuple(message.output)
+    graph._stored_ends = stored if stored != _end_texts(graph) else ((), ())
+    return graph
+
+
+def _read_nodes(graph: ComputeGraph, message: ge_ir.GraphDef, sharing: Sharing) -> None:
     with_edges = []
     for op in message.op:
         parts = take_apart(op, sharing)
@@ -43,11 +55,21 @@ def read_graph(message: ge_ir.GraphDef, sharing: Sharing) -> ComputeGraph:
             with_edges.append((node, parts.inputs))
     for node, inputs in with_edges:
         _read_edges(graph, node, inputs)
-    graph._inputs = [_anchor(graph, text, None, "graph input").node for text in message.input]
-    graph._outputs = [_anchor(graph, text, None, "graph output") for text in message.output]
-    stored = tuple(message.input), tuple(message.output)
-    graph._stored_ends = stored if stored != _end_texts(graph) else ((), ())
-    return graph
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Keep cyclic garbage collection from running: all that is made here stays, and it would look at it many times.
+
+    Several threads may be inside: the one that found it on turns it on again, when it leaves.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def write_graph(graph: ComputeGraph, message: ge_ir.GraphDef) -> None:

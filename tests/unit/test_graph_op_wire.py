@@ -1,7 +1,10 @@
 """Operators taken apart by their bytes: whatever a message holds is found in the parts, and comes back."""
 
+import gc
+
 import pytest
 
+from gevar.errors import GraphError
 from gevar.graph import ComputeGraph, OpDesc, sharing
 from gevar.graph.op_wire import take_apart
 from gevar.graph.sharing import Sharing
@@ -118,3 +121,20 @@ def test_reading_leaves_attributes_apart() -> None:
     assert "c" not in two
     with pytest.raises(KeyError):
         two["c"]
+
+
+@pytest.mark.parametrize("was_on", [True, False])
+def test_garbage_collection_is_as_it_was_also_after_a_failure(was_on: bool) -> None:
+    good, bad = ge_ir.GraphDef(name="g"), ge_ir.GraphDef(name="g")
+    good.op.add(name="a", type="Data")
+    bad.op.add(name="a", type="Relu", input=["b:0"]).input_desc.add()
+    try:
+        if not was_on:
+            gc.disable()
+        ComputeGraph.from_proto(good)
+        assert gc.isenabled() is was_on
+        with pytest.raises(GraphError):
+            ComputeGraph.from_proto(bad)
+        assert gc.isenabled() is was_on
+    finally:
+        gc.enable()
