@@ -1,6 +1,8 @@
 """Which graphs must be built again because another graph changed a variable that they use."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from gevar.graph import ComputeGraph
@@ -83,3 +85,16 @@ class GraphRebuildStateCtrl:
         """Tell whether a variable may still change: it may once in the life of the controller."""
         with self._lock:
             return self._changes.get(name, 0) < MAX_CHANGES
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Take back what the calls of a block did, if the block raises; those of other threads meanwhile too."""
+        with self._lock:
+            names = {graph_id: set(known) for graph_id, known in self._names.items()}
+            rebuild, changes = set(self._rebuild), dict(self._changes)
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                self._names, self._rebuild, self._changes = names, rebuild, changes
+            raise

@@ -7,6 +7,8 @@ Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetAutoM
 """
 
 import threading
+from collections.abc import Collection, Container
+from contextlib import ExitStack
 
 from acl_shim.errors import size_text
 from gevar.align import SESSION_MEM_ALIGN_BYTES, var_block_bytes
@@ -232,6 +234,43 @@ class DeviceRecords:
                 size_bytes, data_addr = var_block_bytes(block.size_bytes), DevAddr(dev_addr + SESSION_MEM_ALIGN_BYTES)
                 record = DeviceRecord(block, device_id, dev_addr, size_bytes, block.mem_type, CALLER, data_addr)
                 states[logic_addr] = device.records[logic_addr] = record
+
+    def give_back_new(self, known: Collection[DeviceRecord], logic_addrs: Container[LogicAddr] | None) -> None:
+        """Give back the memory of every record that is not among known ones; what was loaded there counts no more.
+
+        Parameters
+        ----------
+        known
+            Records that stay.
+        logic_addrs
+            Blocks that count; None for all.
+
+        Raises
+        ------
+        AclError, StateError
+            The owner of a block cannot free it; the others are freed.
+        """
+        with self._lock:
+            new = [
+                (device, record)
+                for device in self.devices.values()
+                for logic_addr, record in device.records.items()
+                if record not in known and record.owner is not CALLER
+                if logic_addrs is None or logic_addr in logic_addrs
+            ]
+            for device, record in new:
+                logic_addr = record.block.logic_addr
+                del device.records[logic_addr]
+                device.memory.states.pop(logic_addr, None)
+                device.data.states.pop(logic_addr, None)
+                device.version += 1
+                self.malloc_bytes -= record.capacity_bytes
+        with ExitStack() as stack:
+            for device, record in new:
+                if record.owner is None:
+                    stack.callback(device.expandables[-1].give_back, record.dev_addr, record.capacity_bytes)
+                else:
+                    stack.callback(record.release)
 
     def _name_variables(self, error: OutOfMemoryError, device_id: DeviceId) -> None:
         """Say in a note, and in a field, what the variables of a device hold, and which hold the most."""

@@ -1,9 +1,11 @@
 """Several calls to a manager that happen as one or not at all."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
+from gevar.errors import GevarError
 from gevar.status import PARAM_INVALID
+from gevar.types import LogicAddr
 from gevar.var.var_bulk import VarBulk
 
 
@@ -53,3 +55,24 @@ class VarTransaction(VarBulk):
                 for device_id, device in self._device_records.devices.items():
                     device.ready = ready.get(device_id, set())
                 raise
+
+    @contextmanager
+    def memory_transaction(self, logic_addrs: Container[LogicAddr] | None = None) -> Iterator[None]:
+        """Give back the device memory that the calls of a block got, if the block raises; on every device.
+
+        Parameters
+        ----------
+        logic_addrs
+            First addresses of the variables whose memory counts; None for all.
+
+        Thread safety: takes no lock. Memory that another thread gets meanwhile for these variables goes, too.
+        """
+        known = set(self._device_records.records())
+        try:
+            yield
+        except BaseException as error:
+            try:
+                self._device_records.give_back_new(known, logic_addrs)
+            except GevarError as second:
+                error.add_note(f"memory that was got for it stays with its owner: {second}")
+            raise
