@@ -43,14 +43,15 @@ int model_info_add_tensor(struct model_info *info, int side, struct bytes name, 
     added.type = tensor->type;
     added.order = count;
     added.dim_count = om_tensor_dims(tensor, NULL, 0);
-    added.dims = malloc((added.dim_count + 1) * sizeof(*added.dims));
+    size_t kept = added.dim_count <= ACL_MAX_DIM_CNT ? added.dim_count : 0;
+    added.dims = malloc((kept + 1) * sizeof(*added.dims));
     added.name = copy_text(name);
     if (!added.dims || !added.name) {
         free(added.dims);
         free(added.name);
         return out_of_memory();
     }
-    om_tensor_dims(tensor, added.dims, added.dim_count);
+    om_tensor_dims(tensor, added.dims, kept);
     tensors[count] = added;
     info->counts[side]++;
     return ACL_SUCCESS;

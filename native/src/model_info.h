@@ -12,7 +12,7 @@ struct tensor_info {
     int32_t format;   /* aclFormat */
     int32_t type;     /* aclDataType */
     size_t dim_count; /* of the shape */
-    int64_t *dims;    /* negative: not fixed */
+    int64_t *dims;    /* negative: not fixed; none of more than ACL_MAX_DIM_CNT */
     int64_t index;    /* of an input, as the model says */
     size_t order;     /* among those found */
 };

@@ -295,6 +295,52 @@ static void *work(void *file) {
     return NULL;
 }
 
+/* What is alive is counted and listed, and ends with the reset. */
+static void test_live_objects(void) {
+    struct out file = make_model(true, 1, false);
+    hostacl_live_t live;
+    char text[1024], line[128];
+    uint32_t id;
+    begin();
+    aclmdlDesc *desc = describe(&file, &id);
+    aclmdlConfigHandle *config = aclmdlCreateConfigHandle();
+    OK(hostacl_live(&live));
+    CHECK_EQ(live.models, 1);
+    CHECK_EQ(live.model_descs, 1);
+    CHECK_EQ(live.model_configs, 1);
+    hostacl_live_report(text, sizeof(text));
+    snprintf(line, sizeof(line), "model %u: device 0\n", id);
+    CHECK(strstr(text, line));
+    snprintf(line, sizeof(line), "model configuration %p\n", (void *)config);
+    CHECK(strstr(text, line));
+    snprintf(line, sizeof(line), "model description %p\n", (void *)desc);
+    CHECK(strstr(text, line));
+    OK(hostacl_reset());
+    check_nothing_alive();
+    CHECK_EQ(aclmdlDestroyDesc(desc), ACL_ERROR_INVALID_PARAM);
+    CHECK_EQ(aclmdlDestroyConfigHandle(config), ACL_ERROR_INVALID_PARAM);
+}
+
+static void test_injected_failures(void) {
+    struct out file = make_model(true, 1, false);
+    uint32_t id;
+    begin();
+    aclmdlDesc *desc = describe(&file, &id);
+    OK(hostacl_fail("aclmdlGetInputSizeByIndex", 1, ACL_ERROR_GE_INTERNAL_ERROR));
+    OK(hostacl_fail("aclmdlGetInputNameByIndex", 1, ACL_ERROR_GE_INTERNAL_ERROR));
+    OK(hostacl_fail("aclmdlGetInputFormat", 1, ACL_ERROR_GE_INTERNAL_ERROR));
+    OK(hostacl_fail("aclmdlUnload", 1, ACL_ERROR_GE_UNLOAD_MODEL));
+    OK(hostacl_fail("aclmdlCreateDesc", 1, ACL_ERROR_BAD_ALLOC));
+    CHECK_EQ(aclmdlGetInputSizeByIndex(desc, 0), 0);
+    CHECK(!strcmp(aclmdlGetInputNameByIndex(desc, 0), ""));
+    CHECK_EQ(aclmdlGetInputFormat(desc, 0), ACL_FORMAT_UNDEFINED);
+    CHECK_EQ(aclmdlUnload(id), ACL_ERROR_GE_UNLOAD_MODEL);
+    CHECK(!aclmdlCreateDesc());
+    CHECK_EQ(aclmdlGetInputSizeByIndex(desc, 0), 64);
+    OK(aclmdlUnload(id));
+    OK(hostacl_reset());
+}
+
 static void test_threads(void) {
     struct out file = make_model(false, 2, false);
     pthread_t threads[3];
@@ -316,6 +362,8 @@ int main(void) {
     test_options();
     test_what_a_way_of_loading_needs();
     test_external_weight_blocks();
+    test_live_objects();
+    test_injected_failures();
     test_threads();
     return check_done();
 }
