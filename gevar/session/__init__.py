@@ -1,6 +1,7 @@
 """Sessions and loaded models."""
 
 from gevar.runtime import ModelRtVarManager, VarShapeAndMemory
+from gevar.session.acl_model import AclModel
 from gevar.session.load import load_model
 from gevar.session.load_statistics import LoadStatistics
 from gevar.session.loaded_model import LoadedModel
@@ -10,6 +11,7 @@ from gevar.session.session import Session
 from gevar.session.verify import Difference, VerifyReport
 
 __all__ = [
+    "AclModel",
     "Difference",
     "ExternalWeightAddress",
     "LoadStatistics",
