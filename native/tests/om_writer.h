@@ -226,11 +226,19 @@ __attribute__((unused)) static struct out with_byte(const struct out *file, size
     return copy;
 }
 
-/* Writes a file of that name into a folder made for the test; the path lasts until the next call. */
+static char folder[] = "/tmp/hostacl-model-XXXXXX";
+
+__attribute__((unused)) static void remove_folder(void) {
+    remove(folder);
+}
+
+/* Writes a file of that name, to be removed by the test, into a folder that goes with the process; the path lasts until
+ * the next call. */
 __attribute__((unused)) static const char *save(const char *name, const void *bytes, size_t size) {
-    static char folder[] = "/tmp/hostacl-model-XXXXXX", path[256];
+    static char path[256];
     static bool made;
-    made = made || mkdtemp(folder);
+    if (!made)
+        made = mkdtemp(folder) && !atexit(remove_folder);
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     FILE *stream = fopen(path, "wb");
     CHECK(stream && fwrite(bytes, 1, size, stream) == size);
