@@ -6,7 +6,16 @@ from typing import cast
 import click
 
 from acl_shim.errors import size_text
-from gevar.cli.output import print_json, print_table, printable, shape_text, shared_options, show_log
+from gevar.cli.output import (
+    drop_empty,
+    origin_text,
+    print_json,
+    print_table,
+    printable,
+    shape_text,
+    shared_options,
+    show_log,
+)
 from gevar.om import open_om
 from gevar.om.facts import Json, om_facts
 from gevar.om.om2_package import is_om2, open_om2
@@ -119,19 +128,24 @@ def _print_constants(consts: Facts) -> None:
 
 def _print_variables(variables: Iterator[Facts]) -> None:
     columns = [("variable", "left"), ("kind", "left"), ("data type", "left"), ("format", "left"), ("shape", "left")]
-    columns += [("logical address", "right"), ("bytes", "right")]
+    columns += [("origin", "left"), ("logical address", "right"), ("bytes", "right"), ("padding", "right")]
     table = [
         (
             *(str(row[key]) for key in ("name", "type", "dtype", "format")),
             shape_text(cast("list[int]", row["shape"])),
+            origin_text(
+                (str(row["format"]), cast("list[int]", row["shape"])),
+                (str(row["origin_format"]), cast("list[int] | None", row["origin_shape"])),
+            ),
             "-" if row["logic_addr"] is None else f"{row['logic_addr']:#x}",
             str(row["size"]),
+            str(row["padding_bytes"] or ""),
         )
         for row in variables
     ]
     print(f"variables: {len(table)}")
     if table:
-        print_table(columns, table)
+        print_table(*drop_empty(columns, table))
 
 
 def _facts(value: Json) -> Facts:

@@ -13,6 +13,8 @@ from acl_shim import Runtime, open_runtime
 from acl_shim.errors import size_text
 from gevar.cli.output import (
     backend_option,
+    drop_empty,
+    origin_text,
     print_banner,
     print_json,
     print_table,
@@ -22,6 +24,7 @@ from gevar.cli.output import (
     show_log,
 )
 from gevar.session import LoadedModel, LoadedTensor, Session, VerifyReport, load_model
+from gevar.types.format import format_to_serial
 
 _FINDING = 1
 
@@ -107,10 +110,9 @@ def _print_model(model: LoadedModel, report: VerifyReport | None) -> None:
     upload = model.upload
     print(f"\nmodel    {printable(model.path)}")
     columns = [("name", "left"), ("kind", "left"), ("data type", "left"), ("format", "left"), ("shape", "left")]
-    columns += [("logical address", "right"), ("device address", "right"), ("bytes", "right"), ("note", "left")]
-    if not any(row.note or row.sharing for row in model.rows):
-        columns.pop()
-    print_table(columns, [_cells(row)[: len(columns)] for row in model.rows])
+    columns += [("origin", "left"), ("logical address", "right"), ("device address", "right"), ("bytes", "right")]
+    columns += [("padding", "right"), ("note", "left")]
+    print_table(*drop_empty(columns, [_cells(row) for row in model.rows]))
     statistics = model.statistics
     shared = f", {size_text(statistics.shared_bytes)} of it shared" if statistics.shared_tensors else ""
     print(f"tensors  {len(model.rows)}, {size_text(statistics.size_bytes)}{shared}")
@@ -136,9 +138,11 @@ def _cells(row: LoadedTensor) -> list[str]:
         row.dtype.name,
         row.format_text,
         shape_text(row.shape),
+        origin_text((row.format_text, row.shape), (format_to_serial(row.origin_format), row.origin_shape)),
         "-" if row.logic_addr is None else f"{row.logic_addr:#x}",
         "-" if row.dev_addr is None else f"{row.dev_addr:#x}",
         str(row.size_bytes),
+        str(row.padding_bytes or ""),
         row.note or row.sharing,
     ]
 
@@ -167,9 +171,12 @@ def _model_facts(model: LoadedModel, report: VerifyReport | None) -> dict[str, o
                 "dtype": row.dtype.name,
                 "format": row.format_text,
                 "shape": row.shape,
+                "origin_format": format_to_serial(row.origin_format),
+                "origin_shape": row.origin_shape,
                 "logic_addr": row.logic_addr,
                 "dev_addr": row.dev_addr,
                 "size_bytes": row.size_bytes,
+                "padding_bytes": row.padding_bytes,
                 "note": row.note,
                 "sharing": row.sharing,
             }

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from acl_shim import Runtime
 
+T = TypeVar("T")
 _F = TypeVar("_F", bound=Callable[..., object])
 #: Most characters in a line of a table: no cell is ever cut or folded, so an address can be copied as it stands.
 _WIDEST = 10_000
@@ -69,6 +70,18 @@ def show_log(debug: bool) -> None:
     """
     logging.basicConfig(format="%(name)s: %(message)s", level=logging.DEBUG if debug else logging.WARNING)
     logging.getLogger("acl_shim").setLevel(logging.NOTSET if debug else logging.ERROR)
+
+
+def origin_text(form: tuple[str, Sequence[int]], origin: tuple[str, Sequence[int] | None]) -> str:
+    """Return format and shape as the framework sees them, "" where that is how the tensor is stored, or not known."""
+    fmt, shape = origin
+    return "" if shape is None or (fmt, [*shape]) == (form[0], [*form[1]]) else f"{fmt} {shape_text(shape)}"
+
+
+def drop_empty(columns: Sequence[T], rows: Sequence[Sequence[str]]) -> tuple[list[T], list[list[str]]]:
+    """Leave out the columns of a table in which no row has anything."""
+    used = [index for index in range(len(columns)) if any(row[index] for row in rows)]
+    return [columns[index] for index in used], [[row[index] for index in used] for row in rows]
 
 
 def shape_text(shape: Sequence[int]) -> str:

@@ -25,6 +25,7 @@ from gevar.om.source import ByteSource
 from gevar.om.wire import count_unknown_fields
 from gevar.proto import ge_ir, task
 from gevar.types.format import format_to_serial
+from gevar.types.tensor_sizes import padding_bytes
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """A value of the tree, as the json module writes it."""
@@ -231,7 +232,10 @@ def _variable(node: OmNode) -> dict[str, Json]:
         "dtype": None if desc is None else desc.dtype.name,
         "format": None if desc is None else format_to_serial(desc.format),
         "shape": [] if desc is None else desc.shape,
+        "origin_format": None if desc is None else format_to_serial(desc.origin_format),
+        "origin_shape": None if desc is None else desc.origin_shape,
         "size": 0 if desc is None else desc.size,
+        "padding_bytes": 0 if desc is None else padding_bytes(desc),
         "logic_addr": node.output_i[0] if node.output_i else None,
     }
 

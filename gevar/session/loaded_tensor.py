@@ -18,6 +18,10 @@ class LoadedTensor:
         Type of the node: Const, Constant, Variable, FileConstant or ConstPlaceHolder.
     dtype, format, shape
         Description of the bytes; `format` is the full 32-bit value.
+    origin_format, origin_shape
+        The tensor as the framework sees it; the shape is None where the model does not say.
+    padding_bytes
+        Bytes of the data that the storage format adds, and that hold no element.
     logic_addr
         Logical address; None where the model states none.
     dev_addr
@@ -35,6 +39,9 @@ class LoadedTensor:
     dtype: DataType
     format: int
     shape: tuple[int, ...]
+    origin_format: int
+    origin_shape: tuple[int, ...] | None
+    padding_bytes: int
     logic_addr: LogicAddr | None
     dev_addr: DevAddr | None
     size_bytes: int

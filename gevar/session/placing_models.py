@@ -19,6 +19,7 @@ from gevar.session.model_blocks import ModelBlocks
 from gevar.session.model_memory import ModelMemory
 from gevar.session.runtime_param import RuntimeParam
 from gevar.types import DevAddr, LogicAddr, MemType
+from gevar.types.tensor_sizes import padding_bytes
 from gevar.var import VarOp
 from gevar.var.const_place_holder import read_place_holder
 from gevar.var.placing import SHARED_PLACINGS, Placing
@@ -153,10 +154,22 @@ class ModelPlacer:
         sharing: str = "",
         region: FileRegion | None = None,
     ) -> None:
-        name, kind, desc, size = tensor.node.name, tensor.node.type, tensor.desc, tensor.size_bytes
+        desc = tensor.desc
         row = LoadedTensor(
-            name, kind, desc.dtype, desc.format, desc.shape, logic_addr, dev_addr, size, note, sharing
-        )  # fmt: skip
+            name=tensor.node.name,
+            kind=tensor.node.type,
+            dtype=desc.dtype,
+            format=desc.format,
+            shape=desc.shape,
+            origin_format=desc.origin_format,
+            origin_shape=desc.origin_shape,
+            padding_bytes=padding_bytes(desc),
+            logic_addr=logic_addr,
+            dev_addr=dev_addr,
+            size_bytes=tensor.size_bytes,
+            note=note,
+            sharing=sharing,
+        )
         self.placed.append(PlacedTensor(row, self._file_number, region))
 
 

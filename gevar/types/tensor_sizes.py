@@ -179,6 +179,33 @@ def tensor_size_in_bytes(desc: TensorDesc) -> int:
     return size_bytes
 
 
+def padding_bytes(desc: TensorDesc) -> int:
+    """Return how many of the bytes that a tensor takes in its storage format hold no element of it.
+
+    0 where the description does not tell its origin, or has its format, or one of the sizes is not known.
+
+    Examples
+    --------
+    >>> desc = TensorDesc(
+    ...     DataType.DT_FLOAT16,
+    ...     Format.FORMAT_NC1HWC0,
+    ...     (1, 1, 2, 2, 16),
+    ...     origin_format=Format.FORMAT_NCHW,
+    ...     origin_shape=(1, 3, 2, 2),
+    ... )
+    >>> padding_bytes(desc)
+    104
+    """
+    if desc.origin_shape is None or primary_format(desc.format) == primary_format(desc.origin_format):
+        return 0
+    try:
+        held_bytes = calc_tensor_mem_size(desc.origin_shape, desc.origin_format, desc.dtype)
+        size_bytes = calc_tensor_mem_size(desc.shape, desc.format, desc.dtype)
+    except (FormatError, SizeOverflowError):
+        return 0
+    return max(size_bytes - held_bytes, 0) if held_bytes >= 0 else 0
+
+
 def _largest_shape(desc: TensorDesc) -> tuple[int, ...]:
     """The shape with unknown dimensions replaced by their largest values."""
     if ATTR_MAX_SHAPE in desc.attrs:

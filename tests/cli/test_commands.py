@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gevar.om import OmBuilder
+from gevar.types import DataType, Format, TensorDesc
 from tests.helpers.models import small_model
 from tests.helpers.shared import REPOSITORY
 
@@ -134,3 +136,24 @@ def test_a_reader_that_stops_is_no_error(model: tuple[Path, dict[str, np.ndarray
         ["bash", "-c", command], cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+def test_origin_and_padding_are_told_of_storage_formats(tmp_path: Path) -> None:
+    builder = OmBuilder("net")
+    stored = TensorDesc(
+        DataType.DT_FLOAT16,
+        Format.FORMAT_NC1HWC0,
+        (1, 1, 2, 2, 16),
+        origin_format=Format.FORMAT_NCHW,
+        origin_shape=(1, 3, 2, 2),
+    )
+    builder.output(builder.variable("v", stored))
+    builder.write(tmp_path / "net.om")
+    for command in ("load", "inspect"):
+        lines = gevar(command, tmp_path / "net.om").stdout.splitlines()
+        assert any("origin" in line and "padding" in line for line in lines)
+        assert any(" v " in line and "NCHW 1x3x2x2" in line and line.rstrip().endswith(" 104") for line in lines)
+    (row,) = json.loads(gevar("load", tmp_path / "net.om", "--json").stdout)["files"][0]["tensors"]
+    assert (row["origin_format"], row["origin_shape"], row["padding_bytes"]) == ("NCHW", [1, 3, 2, 2], 104)
+    small_model(tmp_path / "plain.om")
+    assert "origin " not in gevar("inspect", tmp_path / "plain.om").stdout

@@ -11,6 +11,7 @@ from gevar.types import DataType, Format, TensorDesc
 from gevar.types.tensor_sizes import (
     calc_tensor_mem_size,
     element_count,
+    padding_bytes,
     shape_size,
     tensor_memory_size_in_bytes,
     tensor_memory_size_with_auto_padding,
@@ -248,3 +249,20 @@ def test_memory_size_has_32_spare_bytes(elements: int, size_bytes: int) -> None:
 )
 def test_auto_padding(size_bytes: int, pad_bytes: int, padded: int) -> None:
     assert tensor_memory_size_with_auto_padding(size_bytes, pad_bytes) == padded
+
+
+def test_padding_is_what_the_storage_format_adds() -> None:
+    stored = TensorDesc(
+        DataType.DT_FLOAT16,
+        Format.FORMAT_FRACTAL_NZ,
+        (2, 98, 16, 16),
+        origin_format=Format.FORMAT_ND,
+        origin_shape=(1568, 20),
+    )
+    assert padding_bytes(stored) == 2 * 98 * 16 * 16 * 2 - 1568 * 20 * 2
+    assert padding_bytes(stored.replace(origin_shape=None)) == 0
+    assert padding_bytes(stored.replace(format=Format.FORMAT_ND)) == 0
+    assert padding_bytes(stored.replace(origin_shape=(-1, 20))) == 0
+    assert padding_bytes(stored.replace(shape=(2, -1, 16, 16))) == 0
+    assert padding_bytes(stored.replace(shape=(1 << 40, 1 << 40, 16, 16))) == 0
+    assert padding_bytes(stored.replace(dtype=DataType.DT_UNDEFINED)) == 0
