@@ -21,6 +21,7 @@ from gevar.compile import (
     VarMemAssignUtil,
     compile_passes,
 )
+from gevar.compile.model_cache import EXTERNAL_WEIGHT_DIR
 from gevar.compile.model_cache_load import graph_of
 from gevar.compile.node_kinds import NET_OUTPUT
 from gevar.compile.var_mem_assign_util_ops import has_static_memory, var_op_of
@@ -64,7 +65,7 @@ class CompiledGraph:
     converted
         Variables whose bytes were brought into another form.
     weight_dir
-        Directory of external weights; None where the model cache is off.
+        Directory of external weights, see `ModelCache.weight_dir`; None where neither cache nor option names one.
     """
 
     graph_id: int
@@ -108,7 +109,7 @@ def compile_graph(
     with vm.transaction(), rebuild_ctrl.transaction(), vm.memory_transaction():
         with ModelCache(graph, vm, rebuild_ctrl, options) as cache:
             model = cache.try_load_model_from_cache()
-            is_from_cache, weight_dir = model is not None, cache.weight_dir
+            is_from_cache, weight_dir = model is not None, cache.weight_dir or options.get(EXTERNAL_WEIGHT_DIR) or None
             if model is None:
                 PassManager(compile_passes(options)).run(graph, context)
                 check_nodes(graph)
@@ -121,7 +122,9 @@ def compile_graph(
         with _bytes_kept(vm, ops, device_id, graph_id):
             converted = trans_all_var_data(vm, ops, device_id, graph_id, threads=1)
         rebuild_ctrl.set_graph_build_end(graph_id)
-    return CompiledGraph(graph_id, model, is_from_cache, context.log, tuple(converted), weight_dir)
+    return CompiledGraph(
+        graph_id, model, is_from_cache, context.log, tuple(converted), Path(weight_dir) if weight_dir else None
+    )
 
 
 def var_op(node: Node) -> VarOp:

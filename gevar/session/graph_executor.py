@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from gevar.compile.var_mem_assign_util_ops import has_static_memory
 from gevar.errors import StateError
-from gevar.om.node import CONSTANTOP, FILECONSTANT, VARIABLE
 from gevar.om.root_model_writer import root_model_blob
 from gevar.runtime import GraphVarVisitor, ModelExecutor, RtSession, TensorData, TensorPlacement
 from gevar.session.graph_compiler import CompiledGraph, var_op
@@ -20,6 +19,8 @@ from gevar.session.host_kernels import Array
 from gevar.session.load import load_model
 from gevar.session.session import Session
 from gevar.types import DeviceId, LogicAddr, MemType, TensorDesc
+from gevar.weights import WeightDirectory
+from gevar.weights.file_constant import LOCATION
 
 GraphInputs = Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike]
 """Arrays in the order of the inputs of a graph, or by the names of its Data nodes."""
@@ -57,18 +58,15 @@ class GraphExecutor:
         self._session, self._device_id = session, device_id
         vm, graph = session.var_manager, compiled.graph
         self._descs = {name: graph[name].op_desc.output_desc(0) for name in inputs}
-        self._ops = [var_op(node) for node in graph if node.type in (VARIABLE, CONSTANTOP) and has_static_memory(node)]
+        self._ops = [var_op(node) for node in graph if has_static_memory(node)]
         addrs = {LogicAddr(op.output_offsets[0]) for op in self._ops}
-        self._visitor = GraphVarVisitor(vm, device_id, compiled.graph_id)
+        weight_dir = compiled.weight_dir if any(op.attrs.get(LOCATION) for op in self._ops) else None
+        folder = WeightDirectory(weight_dir, None)
+        self._visitor = GraphVarVisitor(vm, device_id, compiled.graph_id, weight_dir=folder)
         with ExitStack() as stack:
             stack.enter_context(vm.memory_transaction(addrs))
-            has_files = any(node.type == FILECONSTANT for node in graph)
-            model = load_model(
-                root_model_blob(compiled.model).read(),
-                session=session,
-                device_id=device_id,
-                weight_dir=compiled.weight_dir if has_files else None,
-            )
+            file = root_model_blob(compiled.model).read()
+            model = load_model(file, session=session, device_id=device_id, weight_dir=weight_dir)
             with ExitStack() as undo:
                 undo.callback(model.close)
                 self._visitor.init(self._ops)

@@ -13,7 +13,7 @@ import numpy as np
 from gevar.compile.node_kinds import NET_OUTPUT
 from gevar.errors import GraphError, StateError
 from gevar.graph import ComputeGraph, Node, OpDesc, OutDataAnchor
-from gevar.om.node import CONSTANTOP, VARIABLE
+from gevar.om.node import CONSTANTOP, FILECONSTANT, VARIABLE
 from gevar.runtime import LoweringGlobalData, LowerResult, Stage, TensorData, TensorPlacement, lowering_variable
 from gevar.runtime.kernels import (
     KERNEL_DATA,
@@ -109,7 +109,7 @@ def lower_graph(graph: ComputeGraph, inputs: Sequence[str], constants: Mapping[s
     inputs
         Names of its Data nodes, in the order of the inputs of a run.
     constants
-        Where Consts and FileConstants lie, by name.
+        Where Consts lie, by name.
 
     Raises
     ------
@@ -143,6 +143,8 @@ def _lower(
         return lowering_variable(op, shared)
     if node.type == DATA:
         return LowerResult(shared.graph.add(Stage.MAIN, KERNEL_DATA, value=inputs.index(node.name)), _HBM)
+    if node.type == FILECONSTANT:
+        return shared.variable(node.name)
     if node.type in SOURCE_TYPES:
         return LowerResult(shared.const(_constant(node, constants.get(node.name))), _HBM)
     kernel = host_kernel(node)
