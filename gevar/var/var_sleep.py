@@ -13,6 +13,7 @@ from gevar.var.device_records import DeviceState
 from gevar.var.load_state import LoadTicket
 from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.sleeping import Contents, Nap, ReloadVar, SleepingAllocator, SleepPlan, undo_each
+from gevar.var.var_access import VarAccess
 from gevar.var.var_transaction import VarTransaction
 
 
@@ -22,6 +23,7 @@ class VarSleep(VarTransaction):
     def __init__(self, session_id: int) -> None:
         super().__init__(session_id)
         self._sleep_lock = threading.RLock()  # one sleep or wake at a time; before every other lock
+        self._access = VarAccess()
         self._naps: dict[DeviceId, list[tuple[ExpandableMemory, Nap]]] = {}
         self._waking_thread: int | None = None
 
@@ -62,17 +64,19 @@ class VarSleep(VarTransaction):
         ValueError
             No such kind, no such way to keep bytes, or `reload` does not go with it.
         StateError
-            There is no memory manager, no memory that grows, or an allocator of another make; it sleeps already; or a
-            variable is being allocated or loaded.
+            There is no memory manager, no memory that grows, or an allocator of another make; it sleeps already; a
+            variable is being allocated or loaded; or this thread is reading or writing one.
         AclError
             The runtime refuses a step.
 
         After failure: everything is awake as before.
-        Thread safety: any thread may call; others must not use device addresses they hold until `wake`.
+        Thread safety: any thread may call. Reads and writes of variables under way end first, and later ones wait until
+        it is settled; nobody may use device addresses that he holds until `wake`.
         Differs: GE has nothing like it.
         """
         plan = SleepPlan.checked(kinds, keep, reload)
-        with self._sleep_lock, ExitStack() as held:
+        self._access.refuse_user()
+        with self._sleep_lock, self._access.alone(), ExitStack() as held:
             found = self._growing(device_id)
             begun: list[tuple[DeviceId, ExpandableMemory, Nap]] = []
             lost: list[tuple[DeviceState, Contents]] = []
@@ -107,12 +111,15 @@ class VarSleep(VarTransaction):
             There are not enough pages, or a step is refused.
         FormatError
             An initial value does not fit its variable.
+        StateError
+            This thread is reading or writing a variable.
         Exception
             What `reload` raised.
 
         After failure: everything sleeps as before.
         Thread safety: as `sleep`.
         """
+        self._access.refuse_user()
         with self._sleep_lock, ExitStack() as held:
             with self._lock:
                 asleep = {at: list(naps) for at, naps in self._naps.items() if device_id in (None, at)}
@@ -141,13 +148,15 @@ class VarSleep(VarTransaction):
         self, logic_addr: LogicAddr, data: HostBuffer, device_id: DeviceId = DEFAULT_DEVICE_ID
     ) -> None:
         """Copy bytes into a variable; as `VarData.write_var_memory`, and a `StateError` also while it sleeps."""
-        self._refuse_asleep(logic_addr, device_id)
-        super().write_var_memory(logic_addr, data, device_id)
+        with self._access.use():
+            self._refuse_asleep(logic_addr, device_id)
+            super().write_var_memory(logic_addr, data, device_id)
 
     def read_var_memory(self, logic_addr: LogicAddr, data: HostBuffer, device_id: DeviceId = DEFAULT_DEVICE_ID) -> None:
         """Copy bytes of a variable; as `VarData.read_var_memory`, and a `StateError` also while it sleeps."""
-        self._refuse_asleep(logic_addr, device_id)
-        super().read_var_memory(logic_addr, data, device_id)
+        with self._access.use():
+            self._refuse_asleep(logic_addr, device_id)
+            super().read_var_memory(logic_addr, data, device_id)
 
     def _refuse_asleep(self, logic_addr: LogicAddr, device_id: DeviceId) -> None:
         resource = self._resource

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -213,6 +213,71 @@ def test_a_thread_that_never_chose_a_device_can_resolve(session: Session) -> Non
     thread.start()
     thread.join()
     assert got == [session.var_manager.get_var_memory_addr(addr, HBM, D1)]
+
+
+def test_a_model_is_used_and_unloaded_by_a_thread_on_another_device(
+    session: Session, model: tuple[Path, dict[str, np.ndarray]], three: HostControls
+) -> None:
+    path, values = model
+    before = _after_first_use(three)
+    loaded = load_model(path, session=session, device_id=D1)
+    done: list[int] = []
+
+    def work() -> None:
+        session.runtime.device(2).enter()
+        assert np.array_equal(loaded.read("kernel"), values["kernel"])
+        loaded.write("start", np.ones((3, 5), np.float32))
+        assert (loaded.read("start") == 1).all()
+        loaded.close()
+        session.var_manager.free_var_memory()
+        done.append(_current(session))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == [2]
+    assert live_now(three) == before
+
+
+def test_threads_resolve_while_others_free_grow_and_sleep(session: Session, three: HostControls) -> None:
+    """Whatever happens in between: an address, or the reason that there is none; nothing is lost."""
+    before = _after_first_use(three)
+    _filled(session)
+    vm, wrong = session.var_manager, list[BaseException]()
+    addrs = [vm.assign_var_mem(f"t{n}", None, with_init(make_desc(600), bytes([n]) * 600)) for n in range(30)]
+    is_over = threading.Event()
+
+    def read(number: int) -> None:
+        value, order = np.empty(600, np.uint8), np.random.default_rng(number)
+        try:
+            while not is_over.is_set():
+                n = int(order.integers(0, len(addrs)))
+                with suppress(StateError):  # it sleeps
+                    vm.read_var_memory(addrs[n], value, D1)
+                    assert (value == n).all()
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=read, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(60):
+        if number % 3 == 0:
+            session.init_var_memory(D1)
+        elif number % 3 == 1:
+            with suppress(StateError):  # nothing grows, or a variable is being allocated
+                session.sleep(device_id=D1)
+                session.wake()
+        elif not number % 2:
+            vm.resolve_many(np.array(addrs, np.uint64), D1)
+    is_over.set()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert wrong == []
+    vm.check()
+    vm.free_var_memory()
+    assert live_now(three) == before
 
 
 @pytest.mark.parametrize("device", [3, 99])

@@ -385,3 +385,40 @@ def test_memory_that_was_given_up_and_taken_again_sleeps(filled: Filled, host: H
     back = np.empty(5 * MIB, np.uint8)
     vm.read_var_memory(late[1], back)
     assert (back == ord("x")).all()
+
+
+@pytest.mark.parametrize("kinds", [None, ["Constant"]])
+def test_what_a_thread_writes_meanwhile_is_not_lost(filled: Filled, kinds: list[str] | None) -> None:
+    """It reads what it wrote last, and writes the next number, while the memory falls asleep and wakes."""
+    vm, addr, is_over = filled.vm, filled.addrs["w"], threading.Event()
+    wrong: list[object] = []
+
+    def work() -> None:
+        written, value = 0, np.empty(SIZES["w"], np.uint8)
+        vm.write_var_memory(addr, bytes(SIZES["w"]))
+        while not is_over.is_set():
+            with suppress(StateError):  # it sleeps
+                vm.read_var_memory(addr, value)
+                if not (value == written).all():
+                    wrong.append((written, set(value.tolist())))
+                vm.write_var_memory(addr, np.full(SIZES["w"], (written + 1) % 251, np.uint8))
+                written = (written + 1) % 251
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    for _ in range(15):
+        vm.sleep(kinds)
+        vm.wake()
+    is_over.set()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert wrong == []
+
+
+def test_memory_does_not_sleep_from_within_an_access(filled: Filled) -> None:
+    vm = filled.vm
+    with vm._access.use():
+        for call in (vm.sleep, vm.wake):
+            with pytest.raises(StateError, match="this thread is reading or writing a variable"):
+                call()
+    filled.check()
