@@ -20,8 +20,8 @@ from gevar.types.format import primary_format
 _Array = npt.NDArray[np.generic]
 
 
-def supported(src_format: int, dst_format: int) -> bool:
-    """Tell whether data is converted between two formats; C0 and sub-format do not count.
+def supported(src: int, dst: int) -> bool:
+    """Tell whether data is converted from one format value to another; C0 and sub-format do not count.
 
     Source: GE source, base/formats/formats.cc, IsTransFormatSupport.
 
@@ -31,16 +31,16 @@ def supported(src_format: int, dst_format: int) -> bool:
     >>> supported(Format.FORMAT_NCHW, Format.FORMAT_NC1HWC0), supported(Format.FORMAT_ND, Format.FORMAT_NCHW)
     (True, False)
     """
-    key = primary_format(src_format), primary_format(dst_format)
+    key = primary_format(src), primary_format(dst)
     return key in FORWARD or key in BACKWARD
 
 
-def infer_shape(src: TensorDesc, dst_format: int) -> tuple[int, ...]:
+def infer_shape(src_desc: TensorDesc, dst_format: int) -> tuple[int, ...]:
     """Return the shape that a plain tensor has in another format, in elements.
 
     Parameters
     ----------
-    src
+    src_desc
         Description of the plain tensor: element type, format, shape.
     dst_format
         Full 32-bit format value of the destination, with its C0 and, for FRACTAL_Z, its groups.
@@ -61,10 +61,10 @@ def infer_shape(src: TensorDesc, dst_format: int) -> tuple[int, ...]:
     >>> infer_shape(src, format_from_c0(Format.FORMAT_NC1HWC0, 5))
     (1, 2, 2, 2, 16)
     """
-    return Rules(src, None, dst_format).forward().stored_shape
+    return Rules(src_desc, None, dst_format).forward().stored_shape
 
 
-def transfer(array: _Array, src: TensorDesc, dst: TensorDesc, *, out: _Array | None = None) -> _Array:
+def transfer(array: _Array, src_desc: TensorDesc, dst_desc: TensorDesc, *, out: _Array | None = None) -> _Array:
     """Return the elements of a tensor in another format; padding is zero bytes, on the way back it is passed over.
 
     Elements are moved bit for bit. Beside the result it takes less than 1 MiB of memory, whatever the size.
@@ -73,8 +73,8 @@ def transfer(array: _Array, src: TensorDesc, dst: TensorDesc, *, out: _Array | N
     ----------
     array
         The elements, contiguous: an array of the source shape, or one dimension of as many elements. Its element type
-        is that of `src`, or an unsigned integer or raw bytes of the same width.
-    src, dst
+        is that of `src_desc`, or an unsigned integer or raw bytes of the same width.
+    src_desc, dst_desc
         Descriptions: element type, format with C0 and groups, shape. Element types are equal. The shape of the
         destination may be empty where it follows from the source and GE does not ask for it: FRACTAL_Z and its 3D and
         C04 kin, and transposes.
@@ -105,9 +105,9 @@ def transfer(array: _Array, src: TensorDesc, dst: TensorDesc, *, out: _Array | N
     >>> transfer(np.arange(6, dtype=np.int32), src, src.replace(format=Format.FORMAT_NCHW, shape=())).tolist()
     [[[[0, 3]], [[1, 4]], [[2, 5]]]]
     """
-    rules = Rules(src, dst, dst.format)
+    rules = Rules(src_desc, dst_desc, dst_desc.format)
     conversion, forward = rules.complete()
-    _check_data(rules, array, src)
+    _check_data(rules, array, src_desc)
     shape = conversion.stored_shape if forward else conversion.plain_shape
     elements = array.reshape(-1).view(raw_type(array.itemsize))
     if out is None:
