@@ -74,8 +74,7 @@ make_environment() {
         "$HOST_PYTHON" -m venv "$VENV" || fail "could not create $VENV"
     fi
     packages=$(digest "$ROOT/pyproject.toml")
-    sources=$(digest "$ROOT/native/CMakeLists.txt" "$ROOT/native/include" "$ROOT/native/src" \
-        "$ROOT/acl_shim/_acl.cdef.h" "$ROOT/acl_shim/_acl.csrc.c")
+    sources=$(digest "$ROOT/native/CMakeLists.txt" "$ROOT/native/include" "$ROOT/native/src" "$ROOT"/acl_shim/*.[ch])
     if [ "$(cat "$VENV/packages.$level" 2>/dev/null)" != "$packages" ]; then
         say "installing packages ($level)"
         pip_install "installing the build tools" "scikit-build-core>=1.0" "cffi>=2.1" "cmake>=3.20" ninja

@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from gevar.formats import block_loops
 from gevar.formats.cast_counts import NOTHING_LOST, CastCounts, integer_counts, magnitude_counts
-from gevar.formats.pattern_tables import pattern_table, upper_patterns
+from gevar.formats.pattern_tables import pattern_table
 from gevar.types import DataType
 
 _Array = npt.NDArray[np.generic]
@@ -39,16 +40,18 @@ def exact(src: _Array, out: _Array, _ieee: bool) -> CastCounts:
 
 def float_to_float16(src: npt.NDArray[np.float32], out: npt.NDArray[np.float16], ieee: bool) -> CastCounts:
     """Cast to the nearest float16, ties to even."""
+    if block_loops.float_to_float16(src, out) < _FLOAT16_LIMIT:
+        return NOTHING_LOST
     bits = src.view(np.uint32)
     magnitude = bits & np.uint32(0x7FFF_FFFF)
-    np.copyto(out, src, casting="same_kind")
-    lost = magnitude_counts(magnitude, _FLOAT16_LIMIT, _FLOAT_INFINITY, keeps_infinity=ieee, keeps_nan=ieee)
-    if lost is not NOTHING_LOST and not ieee:
+    if ieee:
+        np.copyto(out, src, casting="same_kind")
+    else:
         outside = magnitude >= _FLOAT16_LIMIT
         sign = (bits[outside] >> np.uint32(16)).astype(np.uint16) & np.uint16(0x8000)
         largest = np.where(magnitude[outside] < _FLOAT16_NEXT, np.uint16(0x7FFF), np.uint16(0x7BFF))
         out.view(np.uint16)[outside] = sign | largest
-    return lost
+    return magnitude_counts(magnitude, _FLOAT16_LIMIT, _FLOAT_INFINITY, keeps_infinity=ieee, keeps_nan=ieee)
 
 
 def float16_to_float(src: npt.NDArray[np.float16], out: npt.NDArray[np.float32], ieee: bool) -> CastCounts:
@@ -95,12 +98,11 @@ def real_to_int32(src: npt.NDArray[np.floating], out: npt.NDArray[np.int32], _ie
 
 def int32_to_float16(src: npt.NDArray[np.int32], out: npt.NDArray[np.float16], ieee: bool) -> CastCounts:
     """Cast to the nearest float16, ties to even; what is too large becomes the largest one, or infinity."""
-    lost = integer_counts(src, 1 - _FLOAT16_MAX - 16, _FLOAT16_MAX + 15, wraps=False)
-    wide = src.astype(np.float32)  # a number that float32 rounds is far out of range
-    if lost is not NOTHING_LOST and not ieee:
-        np.clip(wide, -_FLOAT16_MAX, _FLOAT16_MAX, out=wide)
-    np.copyto(out, wide, casting="same_kind")
-    return lost
+    if block_loops.int32_to_float16(src, out) <= _FLOAT16_MAX + 15:
+        return NOTHING_LOST
+    if ieee:
+        np.copyto(out, src.astype(np.float32), casting="same_kind")  # what float32 rounds is far out of range
+    return integer_counts(src, -_FLOAT16_MAX - 15, _FLOAT16_MAX + 15, wraps=False)
 
 
 def low_bits(src: npt.NDArray[np.signedinteger], out: npt.NDArray[np.integer], _ieee: bool) -> CastCounts:
@@ -130,7 +132,7 @@ def bf16_to_float(src: _Array, out: npt.NDArray[np.float32], _ieee: bool) -> Cas
 def float_to_byte(destination: DataType, src: npt.NDArray[np.float32], out: _Array, ieee: bool) -> CastCounts:
     """Cast to a floating type of one byte."""
     table = pattern_table(DataType.DT_BF16, destination, ieee)
-    return table.cast(upper_patterns(src), out.view(np.uint8))
+    return table.cast(block_loops.upper_patterns(src), out.view(np.uint8))
 
 
 def by_pattern(source: DataType, destination: DataType, src: _Array, out: _Array, ieee: bool) -> CastCounts:

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from gevar.formats.block_loops import any_within, look_up
 from gevar.formats.cast_counts import NOTHING_LOST, CastCounts
 from gevar.formats.hifloat8 import INFINITY_CODE, hifloat8_values, to_hifloat8
 from gevar.types import DataType
@@ -44,9 +45,8 @@ class PatternTable:
 
     def cast(self, patterns: npt.NDArray[np.unsignedinteger], out: npt.NDArray[np.unsignedinteger]) -> CastCounts:
         """Write the results of some patterns and return what they lose."""
-        np.take(self.results, patterns, out=out, mode="clip")
-        number = patterns.dtype.type
-        if not any((patterns - number(first) <= number(span)).any() for first, span in self.lossy):
+        look_up(self.results, patterns, out)
+        if not any(any_within(patterns, first, span) for first, span in self.lossy):
             return NOTHING_LOST
         flags = np.bincount(self.losses[patterns], minlength=8)
         saturated, nan, lost = (
@@ -74,16 +74,6 @@ def pattern_table(source: DataType, destination: DataType, ieee: bool) -> Patter
     edges = np.flatnonzero(np.diff(losses != 0, prepend=False, append=False))
     lossy = tuple((int(first), int(end - 1 - first)) for first, end in edges.reshape(-1, 2))
     return PatternTable(results, losses, lossy)
-
-
-def upper_patterns(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint32]:
-    """Return the upper two bytes of float32 elements, the lowest bit set where a lower one was."""
-    bits = values.view(np.uint32)
-    below = bits & np.uint32(0xFFFF)
-    below += np.uint32(0xFFFF)
-    below |= bits
-    below >>= np.uint32(16)
-    return below
 
 
 def _values(dtype: DataType, patterns: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.float32]:
