@@ -19,7 +19,7 @@ from gevar.formats.conversion import Rules
 from gevar.graph import ComputeGraph, Node, OpDesc
 from gevar.om.node import CONSTANT, CONSTANTOP, FILECONSTANT, VARIABLE
 from gevar.status import UNSUPPORTED
-from gevar.types import Format, TensorDesc
+from gevar.types import DataType, Format, TensorDesc
 from gevar.types.format import format_to_serial, primary_format
 
 Array = npt.NDArray[Any]
@@ -158,7 +158,22 @@ def _refuse_elements(op: OpDesc, count: int) -> str:
         shape = np.broadcast_shapes(first.shape, second.shape)
     except ValueError:
         return f"shapes of {both} do not fit each other"
-    return "" if shape == target.shape else f"{both} make {list(shape)}, not {list(target.shape)}"
+    if shape != target.shape:
+        return f"{both} make {list(shape)}, not {list(target.shape)}"
+    return ""
+
+
+def _refuse_difference(op: OpDesc, count: int) -> str:
+    is_bool = op.output_desc(0).dtype == DataType.DT_BOOL
+    return "there is no difference of truth values" if is_bool else _refuse_elements(op, count)
+
+
+def _refuse_assign(op: OpDesc, count: int) -> str:
+    """As `_refuse_elements`, into a target that keeps its shape."""
+    refuse = _refuse_difference if op.type == "AssignSub" else _refuse_elements
+    reason, shape = refuse(op, count), op.output_desc(0).shape
+    kept = op.input_desc(0).shape if count else shape
+    return reason or ("" if kept == shape else f"{list(shape)} is to be assigned to {list(kept)}")
 
 
 def _same_layout(first: TensorDesc, second: TensorDesc) -> bool:
@@ -209,11 +224,11 @@ HOST_KERNELS: Final[Mapping[str, HostKernel]] = MappingProxyType(
         **dict.fromkeys(("MatMul", "MatMulV2"), _MAT_MUL),
         "Cast": HostKernel(_cast, _refuse_cast),
         "Add": HostKernel(_ufunc(np.add), _refuse_elements),
-        "Sub": HostKernel(_ufunc(np.subtract), _refuse_elements),
+        "Sub": HostKernel(_ufunc(np.subtract), _refuse_difference),
         "Mul": HostKernel(_ufunc(np.multiply), _refuse_elements),
-        "Assign": HostKernel(_assigned, _refuse_elements, is_in_place=True),
-        "AssignAdd": HostKernel(_ufunc(np.add), _refuse_elements, is_in_place=True),
-        "AssignSub": HostKernel(_ufunc(np.subtract), _refuse_elements, is_in_place=True),
+        "Assign": HostKernel(_assigned, _refuse_assign, is_in_place=True),
+        "AssignAdd": HostKernel(_ufunc(np.add), _refuse_assign, is_in_place=True),
+        "AssignSub": HostKernel(_ufunc(np.subtract), _refuse_assign, is_in_place=True),
     }
 )
 """Kernels by operator type."""

@@ -253,7 +253,7 @@ def test_casts_of_a_variable(host: HostControls) -> None:
         session.compile(1)
         session.var_manager.write("w", value)
         assert session.compile(2).converted == ("w",)
-        wanted = transfer(value.astype(np.float16), half.replace(format=0, shape=SHAPE), half)
+        wanted = np.asarray(transfer(value.astype(np.float16), half.replace(format=0, shape=SHAPE), half), np.float16)
         assert np.array_equal(session.run(2)[0], wanted + wanted)
         road = session.var_manager.get_trans_road("w")
         assert road is not None
