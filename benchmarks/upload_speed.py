@@ -20,7 +20,8 @@ import numpy as np
 from acl_shim import Device, open_runtime
 from benchmarks.harness import Promise, Row, alternate, cpu_count, scratch_folder
 from benchmarks.native_reference import pread_memcpy
-from gevar.weights.upload import DEFAULT_BLOCK_BYTES, FileRegion, UploadRequest, upload
+from gevar.weights import FileRegion, UploadRequest, upload
+from gevar.weights.load_settings import DEFAULT_BLOCK_BYTES
 
 ROUNDS = 25
 SIZE_BYTES = 512 << 20

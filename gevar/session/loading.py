@@ -73,7 +73,8 @@ class Loading:
         self.weight_blocks.append(block)
         if is_new:
             self.device_bytes += block.size_bytes
-            self.request(FileRegion(region.file.path, region.offset, region.size_bytes), block.dev_addr)
+            file = region.file
+            self.request(FileRegion(file.path, region.offset, region.size_bytes, file.state), block.dev_addr)
         return block, is_new
 
     def request(self, content: FileRegion | memoryview, dev_addr: DevAddr) -> None:

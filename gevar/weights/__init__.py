@@ -2,13 +2,21 @@
 
 from gevar.weights.external_weight_manager import ExternalWeightManager, WeightBlock, WeightSlice
 from gevar.weights.file_constant import FileConstantInfo, WeightDirectory, WeightFile, file_constant_info
-from gevar.weights.upload import FileRegion, UploadReport, UploadRequest, open_region, read_region, upload
+from gevar.weights.file_reader import FileReader, PreadReader, open_region, read_region
+from gevar.weights.file_region import FileRegion, UploadRequest
+from gevar.weights.load_report import UploadReport
+from gevar.weights.load_settings import LoadSettings
+from gevar.weights.upload import Upload, upload
 from gevar.weights.value_bins import value_bins
 
 __all__ = [
     "ExternalWeightManager",
     "FileConstantInfo",
+    "FileReader",
     "FileRegion",
+    "LoadSettings",
+    "PreadReader",
+    "Upload",
     "UploadReport",
     "UploadRequest",
     "WeightBlock",

@@ -19,7 +19,7 @@ from gevar.errors import FormatError, LoadError, SizeOverflowError, VariableErro
 from gevar.status import FAILED, PARAM_INVALID
 from gevar.types.tensor_sizes import calc_tensor_mem_size
 from gevar.var import VarOp
-from gevar.weights.upload import FileRegion
+from gevar.weights.file_region import FileRegion
 
 LOCATION: Final = "location"
 FILE_PATH: Final = "file_path"

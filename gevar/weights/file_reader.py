@@ -1,0 +1,140 @@
+"""Reading files of weights: ``pread``, through the page cache or past it.
+
+A reader past the page cache (``O_DIRECT``) takes places, sizes and memory at multiples of a page. Where the file system
+refuses that, the file is read through the cache, and the reader says why.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final, Protocol
+
+from gevar.errors import LoadError
+from gevar.weights.file_region import FileRegion, FileState
+
+PAGE_BYTES: Final = 4096
+"""Places, sizes and memory of reads past the page cache are multiples of this."""
+
+_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe in the place of a file must not block
+
+
+class FileReader(Protocol):
+    """What an upload needs of a file."""
+
+    @property
+    def align_bytes(self) -> int:
+        """Offsets and sizes of reads are multiples of this."""
+
+    @property
+    def mode(self) -> str:
+        """Say how it reads, for the report."""
+
+    @property
+    def state(self) -> FileState:
+        """Device, number and time of change when the file was opened."""
+
+    def read_into(self, offset: int, view: memoryview) -> int:
+        """Read up to as many bytes as `view` has and return how many came; 0 at the end. Raises `OSError`."""
+
+    def change(self) -> str:
+        """Say what happened to the file since it was opened; "" for nothing."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+OpenFile = Callable[[Path, bool], FileReader]
+"""Opens a file, past the page cache where asked. Raises `OSError`."""
+
+
+class PreadReader:
+    """Read one open file with ``pread``.
+
+    Parameters
+    ----------
+    path
+        The file.
+    past_cache
+        Whether to read past the page cache where that is possible.
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened.
+
+    Thread safety: any thread may read; one closes when the others are done.
+    """
+
+    def __init__(self, path: Path, past_cache: bool = False) -> None:
+        self._path = path
+        self.align_bytes, self.mode = 1, "page cache"
+        self._file = -1
+        if past_cache:
+            try:
+                self._file = os.open(path, _FLAGS | os.O_DIRECT)
+                self.align_bytes, self.mode = PAGE_BYTES, "O_DIRECT"
+            except OSError as error:
+                self.mode = f"page cache, O_DIRECT refused: {error.strerror}"
+        if self._file < 0:
+            self._file = os.open(path, _FLAGS)
+        found = os.fstat(self._file)
+        self._size_bytes = found.st_size
+        self.state: FileState = (found.st_dev, found.st_ino, found.st_mtime_ns)
+
+    def read_into(self, offset: int, view: memoryview) -> int:
+        """Read as `FileReader` says."""
+        return os.preadv(self._file, [view], offset)
+
+    def change(self) -> str:
+        """Compare the file, and what its name leads to now, with what was opened."""
+        try:
+            now, named = os.fstat(self._file), self._path.stat()
+        except OSError as error:
+            return f"the file went away while it was read: {error.strerror}"
+        if now.st_size != self._size_bytes:
+            how = "grew" if now.st_size > self._size_bytes else "was cut"
+            return f"the file {how} from {self._size_bytes} B to {now.st_size} B while it was read"
+        if (named.st_dev, named.st_ino) != self.state[:2]:
+            return "another file took its place while it was read"
+        return "" if now.st_mtime_ns == self.state[2] else "the file was written while it was read"
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+def open_region(region: FileRegion, stack: ExitStack) -> int:
+    """Open the file of a region for `read_region`; the stack closes it.
+
+    Raises
+    ------
+    LoadError
+        The file cannot be opened.
+    """
+    try:
+        file = os.open(region.path, _FLAGS)
+    except OSError as error:
+        raise LoadError(region.path, region.offset, region.size_bytes, 0, error.strerror or str(error)) from error
+    stack.callback(os.close, file)
+    return file
+
+
+def read_region(file: int, path: Path, offset: int, view: memoryview) -> None:
+    """Fill ``view`` from ``offset`` of an open file.
+
+    Raises
+    ------
+    LoadError
+        The file cannot be read or ends early; carries how many bytes were wanted and got.
+    """
+    got = 0
+    while got < view.nbytes:
+        try:
+            with view[got:] as rest:
+                step = os.preadv(file, [rest], offset + got)
+        except OSError as error:
+            raise LoadError(path, offset, view.nbytes, got, error.strerror or str(error)) from error
+        if step == 0:
+            raise LoadError(path, offset, view.nbytes, got, "the file ends here")
+        got += step

@@ -1,0 +1,49 @@
+"""What is to be moved: regions of files, or buffers, and the device addresses they go to."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from acl_shim import Device
+
+FileState = tuple[int, int, int]
+"""Device, number and time of change of a file: another state is another file."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRegion:
+    """A run of bytes in a file: ``size_bytes`` from ``offset`` (bytes from the start of the file).
+
+    `state` is that of the file when it was looked at; None where nobody has.
+    """
+
+    path: Path
+    offset: int
+    size_bytes: int
+    state: FileState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UploadRequest:
+    """Bytes to put at ``dev_addr``: a region of a file or a contiguous buffer in host memory.
+
+    Attributes
+    ----------
+    source : FileRegion or memoryview
+        The bytes.
+    dev_addr : int
+        First byte on the device.
+    device : Device or None
+        The device; None for that of the upload.
+    digest : bytes or None
+        xxh3-128 that the bytes of a region must have; None where they are not checked.
+    """
+
+    source: FileRegion | memoryview
+    dev_addr: int
+    device: Device | None = None
+    digest: bytes | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes to move."""
+        return self.source.size_bytes if isinstance(self.source, FileRegion) else self.source.nbytes

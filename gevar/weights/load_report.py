@@ -1,0 +1,69 @@
+"""What an upload did, and what held it up."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class UploadReport(NamedTuple):
+    """What an upload did.
+
+    Attributes
+    ----------
+    size_bytes : int
+        Bytes that arrived.
+    elapsed_s : float
+        Seconds from start to end.
+    workers, block_bytes, buffers : int
+        Reader threads, bytes per block, staging buffers of each reader.
+    read_bytes, reads : int
+        Bytes read from files, and blocks they came in: a region that goes to several places is read once.
+    disk_bytes : int
+        Bytes that came from a disk, as the kernel counts them; the others were in the page cache.
+    read_s, staging_s, copy_s : float
+        Seconds that readers, added up, spent reading, making staging buffers, and on copies or waiting for them.
+    mode : str
+        How files were read, and why not past the page cache where that was wanted; "" without files.
+    checked : int
+        Regions whose digest was compared.
+    """
+
+    size_bytes: int
+    elapsed_s: float
+    workers: int
+    block_bytes: int
+    buffers: int = 1
+    read_bytes: int = 0
+    reads: int = 0
+    disk_bytes: int = 0
+    read_s: float = 0.0
+    staging_s: float = 0.0
+    copy_s: float = 0.0
+    mode: str = ""
+    checked: int = 0
+
+    @property
+    def gb_per_s(self) -> float:
+        """Speed in 10^9 bytes per second; 0 where nothing was moved."""
+        return self.size_bytes / self.elapsed_s / 1e9 if self.size_bytes and self.elapsed_s > 0 else 0.0
+
+    @property
+    def bottleneck(self) -> str:
+        """What took most of the readers' time: "disk", "read" (from the page cache), "staging" or "copy"; or ""."""
+        if not self.size_bytes:
+            return ""
+        read = "disk" if 2 * self.disk_bytes > self.read_bytes else "read"
+        times = {read: self.read_s, "staging": self.staging_s, "copy": self.copy_s}
+        return max(times, key=times.__getitem__)
+
+
+@dataclass(slots=True)
+class StageTimes:
+    """What one reader spent; see `UploadReport`."""
+
+    read_bytes: int = 0
+    reads: int = 0
+    disk_bytes: int = 0
+    read_s: float = 0.0
+    staging_s: float = 0.0
+    copy_s: float = 0.0
+    checked: int = 0

@@ -1,0 +1,113 @@
+"""Settings of an upload: one table, an argument before the environment before what suits the machine."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gevar.weights.file_reader import PAGE_BYTES
+
+DEFAULT_BLOCK_BYTES: Final = 2 << 20
+"""Bytes read and copied at a time: fewer cost more calls, more leave the caches of a core."""
+
+_ONE_WORKER_BYTES: Final = 8 << 20  # below this a second reader costs more than it brings
+_MOST_WORKERS: Final = 4  # more readers do not help on the links seen so far
+_CARD_BUFFERS: Final = 3  # one is filled, one is copied, one waits
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """How an upload works.
+
+    Attributes
+    ----------
+    workers : int
+        Reader threads.
+    block_bytes : int
+        Bytes read and copied at a time, and the size of a staging buffer.
+    buffers : int
+        Staging buffers of each reader. With one a reader waits for each copy; with more it reads on meanwhile.
+    past_cache : bool
+        Whether files are read past the page cache.
+    """
+
+    workers: int
+    block_bytes: int
+    buffers: int
+    past_cache: bool
+
+    @classmethod
+    def choose(
+        cls,
+        total_bytes: int,
+        *,
+        is_card: bool,
+        workers: int | None = None,
+        block_bytes: int | None = None,
+        buffers: int | None = None,
+        past_cache: bool | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> "LoadSettings":
+        """Take each setting from its argument, else from its variable, else from what suits.
+
+        ====================  ========================  ======================================================
+        setting               variable                  default
+        ====================  ========================  ======================================================
+        ``workers``           ``GEVAR_LOAD_WORKERS``    1 below 8 MiB, else one for each core, at most 4
+        ``block_bytes``       ``GEVAR_LOAD_BLOCK``      2 MiB
+        ``buffers``           ``GEVAR_LOAD_BUFFERS``    3 on a card; 1 on the host runtime, whose copies take
+                                                        the same cores as reading
+        ``past_cache``        ``GEVAR_LOAD_DIRECT``     yes where the bytes are more than half of the memory
+                                                        that is free, so that they would only push others out
+        ====================  ========================  ======================================================
+
+        Parameters
+        ----------
+        total_bytes
+            Bytes to be moved.
+        is_card
+            Whether a card is at the other end.
+        workers, block_bytes, buffers, past_cache
+            The settings; None for the variable or the default.
+        environ
+            The environment.
+
+        Raises
+        ------
+        ValueError
+            A number is below 1, or a variable is no number (``GEVAR_LOAD_DIRECT``: neither 0 nor 1).
+        """
+
+        def setting(given: int | None, name: str, suits: Callable[[], int], least: int = 1) -> int:
+            value = given if given is not None else _number(environ.get(name, ""), name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} is {value}: give at least {least}")
+            return suits() if value is None else value
+
+        direct = setting(past_cache, "GEVAR_LOAD_DIRECT", lambda: total_bytes > _free_bytes() // 2, 0)
+        if direct > 1:
+            raise ValueError(f"GEVAR_LOAD_DIRECT is {direct}: give 0 or 1")
+        return cls(
+            setting(workers, "GEVAR_LOAD_WORKERS", lambda: _suiting_workers(total_bytes)),
+            setting(block_bytes, "GEVAR_LOAD_BLOCK", lambda: DEFAULT_BLOCK_BYTES),
+            setting(buffers, "GEVAR_LOAD_BUFFERS", lambda: _CARD_BUFFERS if is_card else 1),
+            bool(direct),
+        )
+
+
+def _number(text: str, name: str) -> int | None:
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ValueError(f"{name} is {text!r:.60}: give a whole number") from error
+
+
+def _suiting_workers(total_bytes: int) -> int:
+    return 1 if total_bytes < _ONE_WORKER_BYTES else min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
+
+
+def _free_bytes() -> int:
+    """Memory that is free at this moment."""
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") + PAGE_BYTES

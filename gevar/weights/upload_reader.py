@@ -1,0 +1,128 @@
+"""One reader of an upload: it reads blocks into its staging slots, checks digests, and copies."""
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import xxhash
+
+from gevar.errors import LoadError
+from gevar.weights.file_reader import FileReader
+from gevar.weights.file_region import FileRegion
+from gevar.weights.load_plan import Block, Part
+from gevar.weights.load_report import StageTimes
+from gevar.weights.staging import StagingSlot
+
+if TYPE_CHECKING:
+    from gevar.weights.upload import Upload
+
+
+class UploadReader:
+    """One thread's part of an upload.
+
+    Parameters
+    ----------
+    upload
+        Where runs come from.
+    times
+        What the thread spent; filled in.
+    stack
+        Ends the staging slots.
+    """
+
+    def __init__(self, upload: "Upload", times: StageTimes, stack: ExitStack) -> None:
+        self._upload = upload
+        self._times = times
+        self._stack = stack
+        self._slots: deque[tuple[StagingSlot, Sequence[Part]]] = deque()
+        self._hashes: dict[int, xxhash.xxh3_128] = {}
+
+    def read_all(self) -> None:
+        """Read runs until none is left or the upload ended, and wait for the last copies.
+
+        Raises
+        ------
+        LoadError
+            A file cannot be read, ends early, or a region has another digest.
+        AclError
+            The runtime refuses memory or a copy.
+        """
+        while (run := self._upload.take()) is not None:
+            for block in run.blocks:
+                if self._upload.is_stopped:
+                    return
+                if run.path is None:
+                    self._copy_buffer(block)
+                else:
+                    self._move(run.path, self._upload.file(run.path), block)
+        for slot, parts in self._slots:
+            self._finish(slot, parts)
+
+    def _finish(self, slot: StagingSlot, parts: Sequence[Part]) -> None:
+        begin = time.perf_counter()
+        slot.wait()
+        self._times.copy_s += time.perf_counter() - begin
+        if parts:
+            self._upload.arrived(parts)
+
+    def _slot(self) -> StagingSlot:
+        """Return a slot that is free: a new one while there are fewer than may be, else that of the oldest copy."""
+        settings = self._upload.settings
+        if len(self._slots) < settings.buffers:
+            begin = time.perf_counter()
+            _, device = self._upload.request(0)
+            slot = StagingSlot(device, settings.block_bytes, settings.buffers > 1, self._stack)
+            self._times.staging_s += time.perf_counter() - begin
+            return slot
+        slot, parts = self._slots.popleft()
+        self._finish(slot, parts)
+        return slot
+
+    def _move(self, path: Path, file: FileReader, block: Block) -> None:
+        slot, times = self._slot(), self._times
+        begin = time.perf_counter()
+        slot.fill(file, str(path), block)
+        read = time.perf_counter()
+        times.read_s += read - begin
+        times.reads += 1
+        times.read_bytes += block.size_bytes
+        self._check_digests(path, slot, block)
+        begin = time.perf_counter()
+        for device, copies in groupby(block.copies, lambda copy: self._upload.request(copy.request)[1]):
+            slot.copy(device, list(copies))
+        times.copy_s += time.perf_counter() - begin
+        is_queued = self._upload.settings.buffers > 1
+        self._slots.append((slot, block.parts if is_queued else ()))
+        if not is_queued:
+            self._upload.arrived(block.parts)
+
+    def _copy_buffer(self, block: Block) -> None:
+        request, device = self._upload.request(block.copies[0].request)
+        assert isinstance(request.source, memoryview)
+        begin = time.perf_counter()
+        _, _, size, dev_addr = block.copies[0]
+        device.memcpy_in(dev_addr, size, request.source.cast("B")[block.offset : block.offset + size])
+        self._times.copy_s += time.perf_counter() - begin
+        self._upload.arrived(block.parts)
+
+    def _check_digests(self, path: Path, slot: StagingSlot, block: Block) -> None:
+        """Hash the bytes of regions that have a digest, and compare where a region ends."""
+        for numbers, start, size in block.parts:
+            for number in numbers:
+                request, _ = self._upload.request(number)
+                if request.digest is None or not isinstance(request.source, FileRegion):
+                    continue
+                state = self._hashes.pop(number, None) or xxhash.xxh3_128()
+                with slot.bytes_at(start, size) as view:
+                    state.update(view)
+                if block.offset + start + size < request.source.offset + request.size_bytes:
+                    self._hashes[number] = state
+                    continue
+                self._times.checked += 1
+                if state.digest() != request.digest:
+                    reason = f"its digest is {state.hexdigest()}, not {request.digest.hex()}: the bytes are damaged"
+                    raise LoadError(path, request.source.offset, request.size_bytes, request.size_bytes, reason)
