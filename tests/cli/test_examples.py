@@ -29,7 +29,7 @@ def test_an_example_is_short_and_says_what_it_does(path: Path) -> None:
     assert len(text.splitlines()) < 40
     assert path.name in text.splitlines()[0], "the first line says how to run it"
     known = {"giant_pages", "load_a_model", "share_variables", "sleep_and_wake", "build_from_weights"}
-    known |= {"inspect_a_model", "change_a_model", "compare_models"}
+    known |= {"inspect_a_model", "change_a_model", "compare_models", "train_two_graphs"}
     assert path.stem in known, "an example needs a test below"
 
 
@@ -93,3 +93,10 @@ def test_change_and_compare_models(tmp_path: Path) -> None:
     assert "node added small_0/inserted" in output
     assert "inputs from ['mul:0'] to ['inserted:0']" in output
     assert output.endswith("2 changes\n")
+
+
+def test_train_two_graphs(tmp_path: Path) -> None:
+    for start in (1, 2):
+        lines = run("train_two_graphs.py", tmp_path).splitlines()
+        found = f"as in numpy: True found in the cache: {start == 2}"
+        assert lines == [f"{step} {found}" for step in range(5)]
