@@ -124,3 +124,29 @@ def test_many_threads() -> None:
         list(pool.map(work, range(8)))
     assert all(ctrl.is_graph_need_rebuild(number) for number in range(8))
     assert not any(ctrl.is_var_permit_to_change_formats(f"{number}_199") for number in range(8))
+
+
+def test_a_block_that_fails_is_taken_back() -> None:
+    ctrl = GraphRebuildStateCtrl()
+    ctrl.add_resource_name(1, "a")
+    ctrl.add_resource_name(2, "a")
+    ctrl.set_state_changed("a")
+
+    def change() -> None:
+        with ctrl.transaction():
+            ctrl.set_graph_build_end(1)
+            ctrl.add_resource_name(1, "b")
+            ctrl.set_state_changed("b")
+            ctrl.remove_graph(2)
+            raise KeyError("b")
+
+    with pytest.raises(KeyError):
+        change()
+    assert [ctrl.is_graph_need_rebuild(number) for number in (1, 2)] == [True, True]
+    assert ctrl.is_var_permit_to_change_formats("b")
+    ctrl.set_graph_build_end(1)
+    ctrl.set_state_changed("b")
+    assert not ctrl.is_graph_need_rebuild(1)
+    with ctrl.transaction():
+        ctrl.set_graph_build_end(2)
+    assert not ctrl.is_graph_need_rebuild(2)

@@ -7,9 +7,17 @@ import pytest
 
 from gevar.errors import StateError
 from gevar.status import PARAM_INVALID
-from gevar.types import Format, LogicAddr, MemType
-from gevar.var import TransNodeInfo, VarManager, VarOp
-from tests.helpers.var_memory import FakeMemory, constant, file_constant, make_desc, make_manager, place_holder
+from gevar.types import DeviceId, Format, LogicAddr, MemType
+from gevar.var import LoadState, TransNodeInfo, VarManager, VarOp
+from tests.helpers.var_memory import (
+    FakeExpandable,
+    FakeMemory,
+    constant,
+    file_constant,
+    make_desc,
+    make_manager,
+    place_holder,
+)
 from tests.helpers.var_states import BASE, INFO, NC1HWC0, NCHW, WEIGHT, full_manager, state_bytes
 
 
@@ -135,3 +143,99 @@ def test_other_writers_wait_for_the_end_of_a_block() -> None:
     assert order == ["block", "other"]
     assert [vm.is_var_exist(name) for name in "ab"] == [False, True]
     vm.check()
+
+
+# -- device memory
+
+
+def test_memory_that_was_got_in_a_block_that_fails_goes_back() -> None:
+    memory = FakeMemory()
+    vm = make_manager(memory)
+    for name in ("old", "new", "other"):
+        vm.assign_var_mem(name, None, make_desc(8))
+    old, new, other = (vm[name].logic_addr for name in ("old", "new", "other"))
+    vm.write_var_memory(old, b"12345678")
+    bytes_before, freed = vm.get_var_malloc_mem_size(), len(memory.frees)
+
+    def get(logic_addrs: set[LogicAddr] | None) -> None:
+        with vm.memory_transaction(logic_addrs):
+            for addr in (new, other):
+                vm.write_var_memory(addr, b"87654321")
+                assert not vm.check_and_set_var_loaded(VarOp("n", "Variable", (), (addr,)))
+            vm.write_var_memory(old, b"abcdefgh")
+            raise Stop
+
+    with pytest.raises(Stop):
+        get(None)
+    assert len(memory.frees) == freed + 2
+    assert vm.get_var_malloc_mem_size() == bytes_before
+    assert [vm.get_var_load_state(addr) for addr in (new, other)] == [LoadState.ABSENT] * 2
+    assert vm["old"].read().tobytes() == b"abcdefgh"
+    with pytest.raises(Stop):
+        get({new})
+    assert [vm.get_var_mgr_info(addr) is None for addr in (old, new, other)] == [False, True, False]
+    vm.check()
+    vm.write_var_memory(new, b"87654321")
+    assert vm["new"].read().tobytes() == b"87654321"
+
+
+def test_memory_that_cannot_go_back_is_told() -> None:
+    memory = FakeMemory()
+    vm = make_manager(memory)
+    vm.assign_var_mem("v", None, make_desc(8))
+
+    def get() -> None:
+        with vm.memory_transaction():
+            vm.write_var_memory(vm["v"].logic_addr, b"12345678")
+            memory.fail_at = memory.calls + 1
+            raise Stop
+
+    with pytest.raises(Stop) as caught:
+        get()
+    assert any("stays with its owner" in note for note in caught.value.__notes__)
+    assert vm.get_var_mgr_info(vm["v"].logic_addr) is None
+
+
+def test_memory_got_in_a_block_that_ends_well_stays() -> None:
+    vm = make_manager(FakeMemory())
+    vm.assign_var_mem("v", None, make_desc(8))
+    with vm.memory_transaction():
+        vm.write_var_memory(vm["v"].logic_addr, b"12345678")
+    assert vm["v"].read().tobytes() == b"12345678"
+
+
+def test_memory_of_the_callers_is_not_taken_back() -> None:
+    memory = FakeMemory()
+    vm = make_manager(memory)
+    vm.assign_var_mem("v", None, make_desc(8))
+    addr = vm["v"].logic_addr
+    block = memory.malloc_memory(MemType.RT_MEMORY_HBM, "own", 4096, DeviceId(0))
+
+    def give() -> None:
+        with vm.memory_transaction():
+            vm.set_var_mgr_dev_addr(addr, block)
+            raise Stop
+
+    with pytest.raises(Stop):
+        give()
+    assert vm.get_var_memory_addr(addr) == block + 512
+    assert memory.frees == []
+
+
+def test_a_piece_of_memory_that_grows_goes_back() -> None:
+    memory = FakeMemory()
+    vm = make_manager(memory)
+    vm.init_expandable_memory_allocator(FakeExpandable(memory), DeviceId(0))
+    vm.assign_var_mem("v", None, make_desc(8))
+    addr = vm["v"].logic_addr
+    places = []
+
+    def get() -> None:
+        with vm.memory_transaction():
+            places.append(vm.get_var_memory_addr(addr))
+            raise Stop
+
+    with pytest.raises(Stop):
+        get()
+    assert vm.get_var_mgr_info(addr) is None
+    assert vm.get_var_memory_addr(addr) == places[0]  # the piece that waits is the next of its size
