@@ -31,6 +31,10 @@ class FileReader(Protocol):
         """Say how it reads, for the report."""
 
     @property
+    def descriptor(self) -> int | None:
+        """Open file that may be read by its number instead; None where every read must come here."""
+
+    @property
     def state(self) -> FileState:
         """Device, number and time of change when the file was opened."""
 
@@ -81,6 +85,11 @@ class PreadReader:
         found = os.fstat(self._file)
         self._size_bytes = found.st_size
         self.state: FileState = (found.st_dev, found.st_ino, found.st_mtime_ns)
+
+    @property
+    def descriptor(self) -> int | None:
+        """The open file, unless it is read past the page cache."""
+        return self._file if self.align_bytes == 1 else None
 
     def read_into(self, offset: int, view: memoryview) -> int:
         """Read as `FileReader` says."""

@@ -49,6 +49,20 @@ class Run(NamedTuple):
     blocks: list[Block]
 
 
+def is_one_stretch(blocks: Sequence[Block]) -> bool:
+    """Tell whether blocks follow each other in the file, and all their bytes on one device."""
+    if any(len(block.copies) != 1 or block.copies[0].size_bytes != block.size_bytes for block in blocks):
+        return False
+    first, shift = blocks[0].copies[0], blocks[0].copies[0].dev_addr - blocks[0].offset
+    ends = (block.offset + block.size_bytes for block in blocks)
+    return all(
+        block.offset == end
+        and block.copies[0].dev_addr - block.offset == shift
+        and block.copies[0].request == first.request
+        for block, end in zip(blocks[1:], ends, strict=False)
+    )
+
+
 _Region = tuple[int, int, tuple[int, ...]]
 
 

@@ -97,6 +97,24 @@ class StagingSlot:
             batch = [BatchCopy(dev_addr, size, base + start, size) for _, start, size, dev_addr in copies]
             device.memcpy_batch(batch, _TO_DEVICE)
 
+    def move(self, device: Device, descriptor: int, path: str, offset: int, size_bytes: int, dev_addr: int) -> None:
+        """Bring bytes of a file to one address, block by block, in one call and at once.
+
+        Raises
+        ------
+        LoadError
+            As `fill`.
+        AclError
+            The runtime refuses.
+        """
+        block = Block(offset, size_bytes, [], [])
+        try:
+            got = device.memcpy_from_file(dev_addr, descriptor, offset, size_bytes, self._buffer)
+        except OSError as error:
+            raise _short(path, block, 0, error.strerror or str(error)) from error
+        if got < size_bytes:
+            raise _short(path, block, got, "the file ends here")
+
     def _stream(self, device: Device) -> Stream:
         if device.id not in self._streams:
             self._streams[device.id] = self._stack.enter_context(device.create_stream())
