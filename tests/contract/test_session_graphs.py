@@ -1,6 +1,7 @@
 """Training over two graphs that share variables, on a runtime: the same numbers as plain numpy, step by step."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -334,3 +335,38 @@ def test_graphs_run_on_the_device_of_the_session(host: HostControls) -> None:
         assert session.var_manager.read("v", DeviceId(1)).tolist() == [1, 1]
         addr = session.var_manager["v"].logic_addr
         assert session.var_manager.get_var_mgr_info(addr, DeviceId(0)) is None
+
+
+def test_an_assign_in_the_plain_form_keeps_the_variable_as_it_is(host: HostControls) -> None:
+    """The variable is read through a conversion and written as it is: nothing is folded, the numbers are right."""
+    graph = ComputeGraph("main")
+    w = variable(graph, "w", W)
+    here = op(graph, "in", "TransData", [w], FORMS["FRACTAL_Z"])
+    doubled = op(graph, "doubled", "Add", [here, here], FORMS["FRACTAL_Z"])
+    back = op(graph, "back", "TransData", [doubled], W)
+    outputs(graph, op(graph, "set", "Assign", [w, back], W))
+    value = np.random.default_rng(5).standard_normal(SHAPE).astype(np.float32)
+    with Session(host_runtime()) as session:
+        session.add_graph(1, graph)
+        session.compile(1)
+        session.var_manager.write("w", value)
+        for _ in range(3):
+            value = value + value
+            assert np.array_equal(session.run(1)[0], value)
+            assert _stored(session) == value.tobytes()
+        assert session.var_manager.get_trans_road("w") is None
+
+
+def test_threads_run_one_after_another(host: HostControls) -> None:
+    with Session(host_runtime()) as session:
+        Training(session, ["NC1HWC0"])
+        x, gradient = np.zeros((2, FEATURES), np.float32), np.zeros(SHAPE, np.float32)
+
+        def work(graph_id: int) -> None:
+            for _ in range(5):
+                session.run(graph_id, [x if graph_id == 1 else gradient])
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, (1, 2, 1, 2)))
+        assert session.var_manager.read("step").tolist() == [10]
+        session.var_manager.check()
