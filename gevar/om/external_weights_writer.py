@@ -8,26 +8,37 @@ with the same content adds nothing::
     {"hash_to_weight_file": {hash: path}, "hash_to_weight_offset": {hash: offset, mode 2 only}}
 
 Nothing is taken from that list but what the rules above name themselves, so no path in it leads out of the folder; and
-what it lists must be there with the right size, else it is written again.
+what it lists is read and must have its hash, else it is written again. No link is followed on the way.
+
+Beside the list, `digests.json` says the xxh3 digest of each region; see `gevar.om.weight_digests`.
+
+A process that is killed leaves a list that can be read, and every region that it names is whole; a file of mode 2 may
+have bytes behind them that no list names.
 
 Source: GE source, base/common/file_constant_utils.
 """
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import secrets
+import stat
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, Self, TypeVar
 
+import xxhash
+
 from gevar.align import SESSION_MEM_ALIGN_BYTES, align_up
 from gevar.om.atomic_file import write_atomically
 from gevar.om.model_spec import ExternalWeight, NodeSpec, OmModelSpec
 from gevar.om.node import CONST_TYPES, FILECONSTANT
-from gevar.om.stored_bytes import Content, SparseBytes, chunks_of
+from gevar.om.stored_bytes import CHUNK_BYTES, Content, SparseBytes, chunks_of
+from gevar.om.weight_digests import DIGESTS_FILE, RegionDigest, digests_text, parse_digests
 
 T = TypeVar("T")
 ExternalWeightMode = Literal[0, 1, 2]
@@ -35,6 +46,8 @@ ExternalWeightMode = Literal[0, 1, 2]
 INDIVIDUAL: Final = 1
 META_FILE: Final = "meta.json"
 _FILES, _OFFSETS = "hash_to_weight_file", "hash_to_weight_offset"
+_DRAFT: Final = ".gevar-weights"
+"""How names of files that are being written begin; whoever holds the lock removes what a killed process left."""
 
 
 def movable_nodes(model: OmModelSpec) -> list[NodeSpec]:
@@ -79,14 +92,15 @@ class ExternalWeightsWriter:
         self._files: dict[str, str] = {}
         self._offsets: dict[str, int] = {}
         self._changed = False
-        self._sound_bytes = 0  # of the file in mode 2: what the list says of bytes beyond does not count
-        self._appended: set[str] = set()
+        self._sound: set[str] = set()  # hashes whose bytes are known to be in their place
+        self._digests: dict[tuple[str, int], RegionDigest] = {}
 
     def __enter__(self) -> Self:
         try:
             self._take_lock()
+            for draft in self._folder.glob(f"{_DRAFT}*.tmp"):
+                draft.unlink(missing_ok=True)
             self._read_meta()
-            self._sound_bytes = _size(self._combined)
         except BaseException:
             self.__exit__()
             raise
@@ -112,8 +126,9 @@ class ExternalWeightsWriter:
         for node in sorted(movable_nodes(model), key=lambda node: node.name):
             if node.data is None or isinstance(node.data, SparseBytes):
                 raise ValueError(f"{node.type} {node.name} has sparse data, which cannot be external; give it an array")
-            digest = _sha256(node.data)
+            digest, xxh3 = _digests_of(node.data)
             place = self._individual(digest, node.data) if self._mode == INDIVIDUAL else self._append(digest, node.data)
+            self._digests[place.location, place.offset] = RegionDigest(place.location, place.offset, place.length, xxh3)
             name = f"{node.name}_{digest}"
             moved[node.name] = replace(node, name=name, type=FILECONSTANT, data=None, external=place)
         nodes = []
@@ -123,14 +138,50 @@ class ExternalWeightsWriter:
         return replace(model, nodes=tuple(nodes))
 
     def write_meta(self) -> None:
-        """Write the list; it is taken back like the weights."""
-        path = self._folder / META_FILE
-        before = path.read_bytes()
-        if self._changed or not before:
-            meta = {_FILES: self._files, _OFFSETS: self._offsets}
-            _put(path, json.dumps(meta, indent=4, sort_keys=True).encode())
-            if before:
-                self._undo.callback(_put, path, before)
+        """Write the list and the digests; they are taken back like the weights.
+
+        Raises
+        ------
+        OSError
+            One of them cannot be read or written, or is no regular file.
+        """
+        meta = _meta_text(self._files, self._offsets)
+        if self._changed:
+            self._replace(META_FILE, meta)
+        before = self._read(DIGESTS_FILE)
+        known = {(one.file, one.offset): one for one in parse_digests(before)}
+        if not self._digests.items() <= known.items():
+            self._replace(DIGESTS_FILE, digests_text([*(known | self._digests).values()]))
+
+    def _read(self, name: str) -> bytes:
+        """Return the bytes of a file in the folder; none where it is not there."""
+        try:
+            fd = _open_regular(self._folder / name, os.O_RDONLY)
+        except FileNotFoundError:
+            return b""
+        with os.fdopen(fd, "rb") as file:
+            return file.read()
+
+    def _replace(self, name: str, data: bytes) -> None:
+        """Replace a file in the folder, until it is taken back."""
+        before = self._read(name)
+        self._put(name, data)
+        if before:
+            self._undo.callback(self._put, name, before)
+        else:
+            self._undo.callback((self._folder / name).unlink, missing_ok=True)
+
+    def _put(self, name: str, data: bytes) -> None:
+        """Give a file new bytes. A new list is locked before it has its name, so that the lock is never without one."""
+
+        def write(file: BinaryIO) -> None:
+            file.write(data)
+            if name == META_FILE:
+                fd = os.dup(file.fileno())
+                self._lock.callback(os.close, fd)
+                fcntl.flock(fd, fcntl.LOCK_EX)
+
+        write_atomically(self._folder / name, write, mode=0o600, draft_name=f"{_DRAFT}.tmp")
 
     def commit(self) -> None:
         """Keep everything."""
@@ -138,37 +189,47 @@ class ExternalWeightsWriter:
 
     def _individual(self, digest: str, data: Content) -> ExternalWeight:
         path = self._folder / f"weight_{digest}"
-        if Path(self._files.get(digest, "")).name != path.name or _size(path) != data.nbytes:
-            if not path.exists():
+        if digest in self._sound:
+            return ExternalWeight(path.name, 0, data.nbytes)
+        is_listed = Path(self._files.get(digest, "")).name == path.name
+        if not is_listed or _size(path) != data.nbytes or not _has_hash(path, 0, data.nbytes, digest):
+            if not os.path.lexists(path):
                 self._undo.callback(path.unlink, missing_ok=True)
-            write_atomically(path, partial(_write_content, data))
+            write_atomically(path, partial(_write_content, data), mode=0o600, draft_name=f"{_DRAFT}.tmp")
             self._files[digest] = str(path)
             self._offsets.pop(digest, None)
             self._changed = True
+        self._sound.add(digest)
         return ExternalWeight(path.name, 0, data.nbytes)
 
     def _append(self, digest: str, data: Content) -> ExternalWeight:
         path = self._combined
         offset = self._offsets.get(digest, -1)
-        is_here = Path(self._files.get(digest, "")).name == path.name
-        if digest not in self._appended and not (is_here and 0 <= offset <= self._sound_bytes - data.nbytes):
-            size_bytes = _size(path)
-            offset = align_up(size_bytes, SESSION_MEM_ALIGN_BYTES)
-            if path.exists():
-                self._undo.callback(os.truncate, path, size_bytes)
-            else:
-                self._undo.callback(path.unlink, missing_ok=True)
-            with path.open("ab") as file:
-                file.truncate(offset)
-                _write_content(data, file)
-                file.truncate(align_up(offset + data.nbytes, SESSION_MEM_ALIGN_BYTES))
-                file.flush()
-                os.fsync(file.fileno())
+        if digest in self._sound:
+            return ExternalWeight(path.name, offset, data.nbytes)
+        is_here = Path(self._files.get(digest, "")).name == path.name and offset >= 0
+        if not is_here or not _has_hash(path, offset, data.nbytes, digest):
+            offset = self._write_behind(data)
             self._files[digest] = str(path)
             self._offsets[digest] = offset
-            self._appended.add(digest)
             self._changed = True
+        self._sound.add(digest)
         return ExternalWeight(path.name, offset, data.nbytes)
+
+    def _write_behind(self, data: Content) -> int:
+        """Append to the file of mode 2 and return the offset."""
+        if not os.path.lexists(self._combined):
+            self._undo.callback(self._combined.unlink, missing_ok=True)
+        with os.fdopen(_open_regular(self._combined, os.O_RDWR | os.O_CREAT | os.O_APPEND, is_own=True), "ab") as file:
+            size_bytes = os.fstat(file.fileno()).st_size
+            self._undo.callback(_cut, self._combined, size_bytes)
+            offset = align_up(size_bytes, SESSION_MEM_ALIGN_BYTES)
+            file.truncate(offset)
+            _write_content(data, file)
+            file.truncate(align_up(offset + data.nbytes, SESSION_MEM_ALIGN_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        return offset
 
     def _make_folder(self) -> None:
         try:
@@ -182,8 +243,11 @@ class ExternalWeightsWriter:
         path = self._folder / META_FILE
         while True:
             self._make_folder()
-            is_new = not path.exists()
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            is_new = _make_list(path)
+            try:
+                fd = _open_regular(path, os.O_RDWR)
+            except FileNotFoundError:
+                continue
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX)
                 if _is_open_as(path, fd):
@@ -199,8 +263,9 @@ class ExternalWeightsWriter:
     def _read_meta(self) -> None:
         """Take the entries of the list that have the right form; one that an interrupted run left empty has none."""
         try:
-            meta = json.loads((self._folder / META_FILE).read_bytes())
-        except ValueError:
+            meta = json.loads(self._read(META_FILE))
+        except (ValueError, RecursionError):
+            self._changed = True
             return
         if isinstance(meta, dict):
             self._files = _entries(meta.get(_FILES), str)
@@ -213,15 +278,77 @@ def _entries(found: object, cls: type[T]) -> dict[str, T]:
     return {str(key): value for key, value in items if type(value) is cls}
 
 
-def _sha256(data: Content) -> str:
-    digest = hashlib.sha256()
+def _meta_text(files: dict[str, str], offsets: dict[str, int]) -> bytes:
+    return json.dumps({_FILES: files, _OFFSETS: offsets}, indent=4, sort_keys=True).encode()
+
+
+def _make_list(path: Path) -> bool:
+    """Make an empty list unless one is there, and tell whether that was done; it has its name only with its bytes."""
+    if os.path.lexists(path):
+        return False
+    draft = path.with_name(f"{_DRAFT}-{secrets.token_hex(8)}.tmp")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+            file.write(_meta_text({}, {}))
+        os.link(draft, path)
+    except (FileExistsError, FileNotFoundError):  # another writer was quicker, or has taken folder or draft away
+        return False
+    finally:
+        draft.unlink(missing_ok=True)
+    return True
+
+
+def _digests_of(data: Content) -> tuple[str, str]:
+    """Return SHA-256 and xxh3 of 128 bits."""
+    digest, xxh3 = hashlib.sha256(), xxhash.xxh3_128()
     for chunk in chunks_of(data):
         digest.update(chunk)
-    return digest.hexdigest()
+        xxh3.update(chunk)
+    return digest.hexdigest(), xxh3.hexdigest()
+
+
+def _open_regular(path: Path, flags: int, *, is_own: bool = False) -> int:
+    """Open a regular file that is no link; `is_own` refuses one that has another name, too, which would change with it.
+
+    What is looked at is the file that was opened, so another in its place makes no difference.
+    """
+    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    found = os.fstat(fd)
+    if stat.S_ISREG(found.st_mode) and not (is_own and found.st_nlink > 1):
+        return fd
+    os.close(fd)
+    reason = "has other names, hard links" if stat.S_ISREG(found.st_mode) else "is no regular file"
+    raise OSError(errno.EINVAL, f"a file of external weights {reason}; remove it", str(path))
+
+
+def _has_hash(path: Path, offset: int, size_bytes: int, wanted: str) -> bool:
+    """Tell whether a file has bytes of this SHA-256 in a place; a link or device has none."""
+    digest = hashlib.sha256()
+    try:
+        fd = _open_regular(path, os.O_RDONLY)
+    except OSError:
+        return False
+    with os.fdopen(fd, "rb") as file:
+        if offset + size_bytes > os.fstat(fd).st_size:
+            return False
+        file.seek(offset)
+        while chunk := file.read(min(CHUNK_BYTES, size_bytes)):
+            digest.update(chunk)
+            size_bytes -= len(chunk)
+    return not size_bytes and digest.hexdigest() == wanted
+
+
+def _cut(path: Path, size_bytes: int) -> None:
+    """Take back what was appended to a file."""
+    with suppress(FileNotFoundError), os.fdopen(_open_regular(path, os.O_RDWR), "r+b") as file:
+        file.truncate(size_bytes)
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    """Return the size of a file that is no link; 0 where there is none."""
+    with suppress(FileNotFoundError):
+        return path.lstat().st_size
+    return 0
 
 
 def _is_open_as(path: Path, fd: int) -> bool:
@@ -236,10 +363,6 @@ def _remove_if_empty(folder: Path) -> None:
     """Remove a folder, unless another writer has put something into it."""
     with suppress(OSError):
         folder.rmdir()
-
-
-def _put(path: Path, data: bytes) -> None:
-    write_atomically(path, partial(_write_content, memoryview(data)), mode=0o600)
 
 
 def _write_content(data: Content, file: BinaryIO) -> None:

@@ -51,6 +51,13 @@ def test_memory_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     assert row(capsys) == ("memory", "11", "passed", expected)
 
 
+def test_export_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    assert campaigns.main(["export", "--count", "2", "--seed", "11"]) == 0
+    name, seed, verdict, result = row(capsys)
+    assert (name, seed, verdict) == ("export", "11", "passed")
+    assert re.match(r"2 kills \(.*\), \d ended before; \d+ models and \d+ listed regions were looked at", result)
+
+
 def test_full_number_and_new_seed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     asked: list[tuple[int, int | None]] = []
 

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 
 from tests.golden.var import sequence_campaign
-from tests.helpers import memory_campaign, model_cache_campaign, om_campaign, var_campaign
+from tests.helpers import export_campaign, memory_campaign, model_cache_campaign, om_campaign, var_campaign
 from tests.helpers.shared import REPOSITORY, shared_files
 
 ACL_CALLS = 200_000
@@ -57,6 +57,14 @@ def model_cache(seed: int, count: int | None) -> str:
     return f"{seen.kills.total()} kills ({kinds}): {ends}; {found}"
 
 
+def export(seed: int, count: int | None) -> str:
+    """Export weights by two processes to one folder and kill one: what models and lists name must be whole."""
+    seen = export_campaign.run(count or export_campaign.FULL_KILLS, seed)
+    kinds = ", ".join(f"{count} by {kind}" for kind, count in sorted(seen.kills.items()))
+    looked = f"{seen.models} models and {seen.regions} listed regions were looked at, all whole"
+    return f"{seen.kills.total()} kills ({kinds}), {seen.survived} ended before; {looked}"
+
+
 def memory(seed: int, count: int | None) -> str:
     """Use device memory in any order of calls, failing ones among them, compared with plain dictionaries."""
     runs = memory_campaign.run(count or memory_campaign.FULL_RUNS, seed)
@@ -82,6 +90,7 @@ CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {
     "var_sequences": var_sequences,
     "memory": memory,
     "model_cache": model_cache,
+    "export": export,
 }
 
 

@@ -5,16 +5,19 @@ import json
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import xxhash
 
+from gevar.errors import ModelFileError
 from gevar.om import OmBuilder, SparseBytes, StreamedBytes, open_om
 from gevar.om.attr_value import plain_value
 from gevar.om.external_weights_writer import ExternalWeightMode, ExternalWeightsWriter
 from gevar.om.node import OmNode
+from gevar.om.weight_digests import read_digests
 from gevar.proto import ge_ir
 from gevar.types import DataType, Format, TensorDesc
 from tests.helpers.om_rules import check_file
@@ -63,6 +66,7 @@ def test_each_content_has_a_file(tmp_path: Path) -> None:
     }
     found = files(tmp_path / "weight")
     meta = json.loads(found.pop("meta.json"))
+    found.pop("digests.json")
     assert found == {f"weight_{digest(data)}": data for data in (one, two)}
     assert meta["hash_to_weight_file"] == {
         digest(data): str(tmp_path / "weight" / f"weight_{digest(data)}") for data in (one, two)
@@ -125,14 +129,16 @@ def test_new_weights_are_appended(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [1, 2])
-@pytest.mark.parametrize("damage", ["gone", "short"])
+@pytest.mark.parametrize("damage", ["gone", "short", "other bytes"])
 def test_a_weight_that_is_gone_is_written_again(tmp_path: Path, mode: ExternalWeightMode, damage: str) -> None:
     net(a=octets(600), b=octets(9)).write(tmp_path / "m.om", external_weight=mode)
     for path in (tmp_path / "weight").glob("*weight_*"):
         if damage == "gone":
             path.unlink()
-        else:
+        elif damage == "short":
             os.truncate(path, 5)
+        else:
+            path.write_bytes(bytes(path.stat().st_size))
     net(a=octets(600), b=octets(9)).write(tmp_path / "m.om", external_weight=mode)
     check_file((tmp_path / "m.om").read_bytes(), tmp_path / "weight")
 
@@ -232,7 +238,7 @@ def test_wrong_arguments(tmp_path: Path) -> None:
 
 def test_a_folder_may_be_given(tmp_path: Path) -> None:
     net(a=octets(9)).write(tmp_path / "m.om", external_weight=2, weight_dir=tmp_path / "elsewhere")
-    assert sorted(files(tmp_path / "elsewhere")) == ["m_weight_combined", "meta.json"]
+    assert sorted(files(tmp_path / "elsewhere")) == ["digests.json", "m_weight_combined", "meta.json"]
     check_file((tmp_path / "m.om").read_bytes(), tmp_path / "elsewhere")
 
 
@@ -285,7 +291,7 @@ def test_a_writer_that_waits_survives_one_that_takes_everything_back(tmp_path: P
         assert waiting.is_alive()
     waiting.join(10)
     check_file((tmp_path / "m.om").read_bytes(), folder)
-    assert sorted(files(folder)) == ["meta.json", f"weight_{digest(octets(9))}"]
+    assert sorted(files(folder)) == ["digests.json", "meta.json", f"weight_{digest(octets(9))}"]
 
 
 def test_names_and_places_are_those_of_ge(tmp_path: Path) -> None:
@@ -339,3 +345,101 @@ def test_large_weights_are_streamed(tmp_path: Path) -> None:
         builder.const("w", data, TensorDesc(OCTETS, ND, (16 << 20,)))
         builder.write(tmp_path / "m.om", external_weight=mode)
     assert most[0] <= 4
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_digests_tell_what_each_region_holds(tmp_path: Path, mode: ExternalWeightMode) -> None:
+    data = {"a": octets(9), "b": octets(2000)}
+    net(**data).write(tmp_path / "m.om", external_weight=mode)
+    net(c=octets(50)).write(tmp_path / "n.om", external_weight=mode)
+    found = read_digests(tmp_path / "weight" / "digests.json")
+    hexes = {xxhash.xxh3_128_hexdigest(one) for one in (*data.values(), octets(50))}
+    assert {one.digest for one in found} == hexes
+    for one in found:
+        place = slice(one.offset, one.offset + one.length)
+        assert xxhash.xxh3_128_hexdigest((tmp_path / "weight" / one.file).read_bytes()[place]) == one.digest
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_every_file_is_for_its_owner_only(tmp_path: Path, mode: ExternalWeightMode) -> None:
+    net(a=octets(9)).write(tmp_path / "m.om", external_weight=mode)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "weight").iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+@pytest.mark.parametrize("mode", [1, 2])
+def test_links_lead_nothing_out_of_the_folder(
+    tmp_path: Path, mode: ExternalWeightMode, link: Callable[[Path, Path], None]
+) -> None:
+    """A file of one content is replaced, the name alone; a file that grows is refused."""
+    (tmp_path / "weight").mkdir()
+    (tmp_path / "secret").write_bytes(b"secret")
+    name = f"weight_{digest(octets(9))}" if mode == 1 else "m_weight_combined"
+    link(tmp_path / "secret", tmp_path / "weight" / name)
+    if mode == 1:
+        net(a=octets(9)).write(tmp_path / "m.om", external_weight=mode)
+        assert (tmp_path / "weight" / name).read_bytes() == octets(9)
+        assert not (tmp_path / "weight" / name).is_symlink()
+    else:
+        with pytest.raises(OSError, match=r"hard links|symbolic links"):
+            net(a=octets(9)).write(tmp_path / "m.om", external_weight=mode)
+        assert not (tmp_path / "m.om").exists()
+    assert (tmp_path / "secret").read_bytes() == b"secret"
+
+
+@pytest.mark.parametrize("name", ["meta.json", "digests.json", "m_weight_combined"])
+def test_pipes_are_refused_at_once(tmp_path: Path, name: str) -> None:
+    (tmp_path / "weight").mkdir()
+    os.mkfifo(tmp_path / "weight" / name)
+    with pytest.raises(OSError, match="no regular file"):
+        net(a=octets(9)).write(tmp_path / "m.om", external_weight=2)
+    assert sorted(path.name for path in (tmp_path / "weight").iterdir()) in ([name], sorted({name, "meta.json"}))
+
+
+def test_what_a_killed_writer_had_begun_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "weight").mkdir()
+    for name in (".gevar-weights.tmp", ".gevar-weights-0123.tmp", "other.tmp"):
+        (tmp_path / "weight" / name).write_bytes(b"half")
+    net(a=octets(9)).write(tmp_path / "m.om", external_weight=1)
+    assert [path.name for path in (tmp_path / "weight").glob("*.tmp")] == ["other.tmp"]
+
+
+def test_a_list_is_never_empty(tmp_path: Path) -> None:
+    with ExternalWeightsWriter(tmp_path / "weight", 2, prefix="m"):
+        assert json.loads((tmp_path / "weight" / "meta.json").read_bytes()) == {
+            "hash_to_weight_file": {},
+            "hash_to_weight_offset": {},
+        }
+
+
+def test_the_lock_holds_after_the_list_was_replaced(tmp_path: Path) -> None:
+    """Who comes when the new list has its name waits, too, until the first is done."""
+    waiting = threading.Thread(target=lambda: net(a=octets(9)).write(tmp_path / "m.om", external_weight=1))
+    with ExternalWeightsWriter(tmp_path / "weight", 1, prefix="m") as first:
+        first.move_out(net(b=octets(10)).build())
+        first.write_meta()
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
+        first.commit()
+    waiting.join(10)
+    assert not waiting.is_alive()
+    check_file((tmp_path / "m.om").read_bytes(), tmp_path / "weight")
+    assert (tmp_path / "weight" / f"weight_{digest(octets(10))}").exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "no list"),
+        (b"[]", "no list"),
+        (b'{"xxh3_128": [1]}', "only 0 regions"),
+        (b'{"xxh3_128": [{"file": "../w", "offset": 0, "length": 1, "digest": "00"}]}', "only 0 regions"),
+        (b'{"xxh3_128": [{"file": "w", "offset": -1, "length": 1, "digest": "00"}]}', "only 0 regions"),
+        (b'{"xxh3_128": [{"file": "w", "offset": true, "length": 1, "digest": "00"}]}', "only 0 regions"),
+    ],
+)
+def test_damaged_digests_are_refused(tmp_path: Path, data: bytes, reason: str) -> None:
+    (tmp_path / "digests.json").write_bytes(data)
+    with pytest.raises(ModelFileError, match=reason):
+        read_digests(tmp_path / "digests.json")

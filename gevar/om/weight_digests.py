@@ -1,0 +1,87 @@
+"""The side file of digests: what a folder of weights should hold, so that damage is seen before bytes are used.
+
+The file is `digests.json` in the folder of the weights, a JSON object of one list::
+
+    {"xxh3_128": [{"file": name, "offset": bytes, "length": bytes, "digest": hex}, ...]}
+
+Regions are in the order of file and offset. A file is named without a directory: it lies beside the side file.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from gevar.errors import ModelFileError
+from gevar.om.source import ByteSource
+
+DIGESTS_FILE: Final = "digests.json"
+MAX_DIGESTS_BYTES: Final = 256 << 20
+"""Longest side file that is read: more than a million regions."""
+_LIST: Final = "xxh3_128"
+
+
+@dataclass(frozen=True, slots=True)
+class RegionDigest:
+    """What a region of a file should hold: `length` bytes at `offset` with this xxh3 digest of 128 bits, in hex."""
+
+    file: str
+    offset: int
+    length: int
+    digest: str
+
+
+def digests_text(digests: Iterable[RegionDigest]) -> bytes:
+    """Return the bytes of a side file; equal regions give equal bytes."""
+    rows = [asdict(one) for one in sorted(digests, key=lambda one: (one.file, one.offset, one.length))]
+    return json.dumps({_LIST: rows}, indent=1).encode()
+
+
+def parse_digests(data: bytes) -> list[RegionDigest]:
+    """Return the regions of a side file; what has another form is left out.
+
+    A name that has a directory in it is left out as well: nothing outside the folder is ever named.
+    """
+    try:
+        parsed = json.loads(data)
+    except (ValueError, RecursionError):
+        return []
+    rows = parsed.get(_LIST) if isinstance(parsed, dict) else None
+    return [one for row in (rows if isinstance(rows, list) else ()) if (one := _region(row)) is not None]
+
+
+def _region(row: object) -> RegionDigest | None:
+    if not isinstance(row, dict):
+        return None
+    file, offset, length, digest = (row.get(name) for name in ("file", "offset", "length", "digest"))
+    is_name = isinstance(file, str) and file not in ("", ".", "..") and "/" not in file and "\0" not in file
+    if not is_name or not isinstance(digest, str) or type(offset) is not int or type(length) is not int:
+        return None
+    return RegionDigest(str(file), offset, length, digest) if offset >= 0 and length >= 0 else None
+
+
+def read_digests(path: str | Path) -> list[RegionDigest]:
+    """Return the regions of a side file, all of which must have the right form.
+
+    Raises
+    ------
+    ModelFileError
+        The file cannot be opened, is longer than 256 MiB, is no side file, or a region in it has another form.
+    """
+    source = ByteSource.of_file(path)
+    try:
+        if source.size_bytes > MAX_DIGESTS_BYTES:
+            raise source.error(0, "digests", f"takes {source.size_bytes} B, {MAX_DIGESTS_BYTES} B at most are read")
+        data = source.read(0, source.size_bytes, "digests")
+    finally:
+        source.close()
+    found = parse_digests(data)
+    try:
+        rows = json.loads(data)[_LIST]
+        is_whole = isinstance(rows, list) and len(rows) == len(found)
+    except (ValueError, RecursionError, LookupError, TypeError) as error:
+        raise ModelFileError(Path(path), 0, "digests", f"is no list of {_LIST} digests: {error}") from error
+    if not is_whole:
+        raise ModelFileError(Path(path), 0, "digests", f"only {len(found)} regions in it have the right form")
+    return found
