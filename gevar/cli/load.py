@@ -119,6 +119,8 @@ def _print_model(model: LoadedModel, report: VerifyReport | None) -> None:
     workers = "1 reader" if upload.workers == 1 else f"{upload.workers} readers"
     speed = f"{upload.gb_per_s:.2f} GB/s" if upload.size_bytes else "nothing to move"
     print(f"moved    {size_text(upload.size_bytes)} in {upload.elapsed_s * 1e3:.1f} ms, {speed}, {workers}")
+    if upload.bottleneck and upload.reads:
+        print(f"held up  by {upload.bottleneck}; {upload.reads} reads, {upload.mode}")
     if report is not None:
         _print_report(report)
 
@@ -185,7 +187,7 @@ def _model_facts(model: LoadedModel, report: VerifyReport | None) -> dict[str, o
         "size_bytes": model.statistics.size_bytes,
         "shared_bytes": model.statistics.shared_bytes,
         "device_bytes": model.statistics.device_bytes,
-        "upload": {**upload._asdict(), "gb_per_s": upload.gb_per_s},
+        "upload": {**upload._asdict(), "gb_per_s": upload.gb_per_s, "bottleneck": upload.bottleneck},
     }
     if report is not None:
         facts["verify"] = {

@@ -104,6 +104,7 @@ class Upload:
         self._working = self._done = self._told = 0
         self._tell_bytes = _TELL_BLOCKS * self.settings.block_bytes
         self._failure: BaseException | None = None
+        self._is_ended = False
         self._started = self._ended_s = 0.0
 
     def __enter__(self) -> Self:
@@ -157,7 +158,7 @@ class Upload:
         self._fail(StateError(f"the upload was cancelled after {self._done} B of {self._total} B"))
 
     def wait(self) -> UploadReport:
-        """Wait for the end.
+        """Wait for the end; called again, it gives the same.
 
         Raises
         ------
@@ -175,8 +176,9 @@ class Upload:
         """
         for thread in self._threads:
             thread.join()
-        if not self._failure:
+        if not self._failure and not self._is_ended:
             self._check_files()
+        self._is_ended = True
         self._stack.close()
         if self._failure:
             raise self._failure

@@ -1,0 +1,41 @@
+"""Settings of an upload: argument before variable before default."""
+
+import pytest
+
+from gevar.weights import LoadSettings
+
+NAMES = {
+    "workers": "GEVAR_LOAD_WORKERS",
+    "block_bytes": "GEVAR_LOAD_BLOCK",
+    "buffers": "GEVAR_LOAD_BUFFERS",
+    "past_cache": "GEVAR_LOAD_DIRECT",
+}
+
+
+def test_defaults() -> None:
+    small = LoadSettings.choose(1 << 20, is_card=False, environ={})
+    assert (small.workers, small.block_bytes, small.buffers, small.past_cache) == (1, 2 << 20, 1, False)
+    assert LoadSettings.choose(1 << 20, is_card=True, environ={}).buffers == 3
+    huge = LoadSettings.choose(1 << 60, is_card=False, environ={})
+    assert huge.past_cache
+    assert 1 <= huge.workers <= 4
+
+
+@pytest.mark.parametrize("setting", NAMES)
+def test_argument_before_variable_before_default(setting: str) -> None:
+    environ = {NAMES[setting]: "1"}
+    assert getattr(LoadSettings.choose(1 << 30, is_card=True, environ=environ), setting) == 1
+    given = {setting: 0 if setting == "past_cache" else 7}
+    assert getattr(LoadSettings.choose(1 << 30, is_card=True, environ=environ, **given), setting) == given[setting]
+
+
+@pytest.mark.parametrize("setting", ["workers", "block_bytes", "buffers"])
+@pytest.mark.parametrize("value", ["0", "-3", "many", "1.5"])
+def test_wrong_variables_are_refused(setting: str, value: str) -> None:
+    with pytest.raises(ValueError, match=NAMES[setting]):
+        LoadSettings.choose(1, is_card=False, environ={NAMES[setting]: value})
+
+
+def test_direct_is_yes_or_no() -> None:
+    with pytest.raises(ValueError, match="give 0 or 1"):
+        LoadSettings.choose(1, is_card=False, environ={"GEVAR_LOAD_DIRECT": "2"})
