@@ -23,6 +23,8 @@ BENCHMARKS = {
     "graph-memory": ("benchmarks.graph_costs", "graph_memory"),
     "upload-touched": ("benchmarks.upload_speed", "upload_touched"),
     "upload-fresh": ("benchmarks.upload_speed", "upload_fresh"),
+    "upload-small": ("benchmarks.upload_regions", "upload_small"),
+    "upload-cold": ("benchmarks.upload_regions", "upload_cold"),
     "malloc-free": ("benchmarks.runtime_costs", "malloc_free"),
     "map-unmap": ("benchmarks.runtime_costs", "map_unmap"),
     "device-copy": ("benchmarks.runtime_costs", "device_copy"),

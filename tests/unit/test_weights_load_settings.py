@@ -25,8 +25,10 @@ def test_defaults() -> None:
 def test_argument_before_variable_before_default(setting: str) -> None:
     environ = {NAMES[setting]: "1"}
     assert getattr(LoadSettings.choose(1 << 30, is_card=True, environ=environ), setting) == 1
-    given = {setting: 0 if setting == "past_cache" else 7}
-    assert getattr(LoadSettings.choose(1 << 30, is_card=True, environ=environ, **given), setting) == given[setting]
+    chosen = LoadSettings.choose(
+        1 << 30, is_card=True, workers=7, block_bytes=7, buffers=7, past_cache=False, environ=environ
+    )
+    assert getattr(chosen, setting) == (0 if setting == "past_cache" else 7)
 
 
 @pytest.mark.parametrize("setting", ["workers", "block_bytes", "buffers"])
