@@ -8,10 +8,10 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from tests.helpers.memory_machine import GrowingMemory
 from tests.helpers.session_machine import SessionMachine
 
-FULL_RUNS = 5_000
+FULL_RUNS = 3_000
 """Runs of each machine, of up to `STEPS` steps; about 20 minutes together."""
 
-SHARE = 200
+SHARE = 120
 """The tests run one part in so many of the full number."""
 
 STEPS = 40
