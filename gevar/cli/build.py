@@ -1,4 +1,4 @@
-"""`gevar build SOURCE -o OUT.om`: an OM model from weights in a safetensors, npz or ONNX file."""
+"""`gevar build SOURCE -o OUT.om`: an OM model from the weights of a file."""
 
 from pathlib import Path
 from typing import cast
@@ -7,8 +7,8 @@ import click
 
 from acl_shim.errors import size_text
 from gevar.cli.output import print_json, printable, shared_options, show_log
+from gevar.cli.weight_sources import open_weights
 from gevar.om.external_weights_writer import ExternalWeightMode
-from gevar.om.named_tensor import NamedTensor, read_tensors
 from gevar.om.weights_model import KINDS, WeightKind, weights_model
 
 
@@ -38,15 +38,16 @@ def build(
     as_json: bool,
     debug: bool,
 ) -> None:
-    """Make an OM model from the weights in SOURCE: a safetensors, npz or ONNX file.
+    """Make an OM model from the weights in SOURCE: safetensors, an index of several, npz, npy, ONNX or OM.
 
     Each tensor becomes a node of the model and one of its outputs. The model computes nothing: it is for trying out
     how weights are stored, loaded and shared.
     """
     show_log(debug)
-    tensors = _read(source)
-    net = weights_model(name or Path(source).stem, tensors, kind)
-    net.write(output, compress=compress, external_weight=cast(ExternalWeightMode, int(external_weight)))
+    with open_weights(source) as weights:
+        tensors = weights.tensors()
+        net = weights_model(name or Path(source).stem, tensors, kind)
+        net.write(output, compress=compress, external_weight=cast(ExternalWeightMode, int(external_weight)))
     weight_bytes, file_bytes = sum(tensor.data.nbytes for tensor in tensors), Path(output).stat().st_size
     if as_json:
         rows = [
@@ -57,12 +58,3 @@ def build(
         return
     print(f"read     {len(tensors)} tensors, {size_text(weight_bytes)}, from {printable(source)}")
     print(f"wrote    {printable(output)}, {size_text(file_bytes)}")
-
-
-def _read(source: str) -> list[NamedTensor]:
-    try:
-        return read_tensors(source)
-    except ModuleNotFoundError as error:
-        if error.name != "onnx":
-            raise
-        raise click.UsageError("reading ONNX needs the package onnx; install gevar[models]") from error

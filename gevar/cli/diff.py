@@ -1,4 +1,4 @@
-"""`gevar diff A.om B.om`: what changed between two OM files.
+"""`gevar diff A B`: what changed between two OM files, or the weights of any two files.
 
 The exit codes are those of diff: 0 nothing changed, 1 something did, 2 trouble.
 """
@@ -8,10 +8,12 @@ from typing import IO
 
 import click
 
-from gevar.cli.model_changes import ADDED, REMOVED, Change, model_changes
+from gevar.cli.model_changes import ADDED, REMOVED, Change, model_changes, tensor_changes
 from gevar.cli.output import print_json, printable, shared_options, show_log
+from gevar.cli.weight_sources import open_weights
 from gevar.errors import GevarError
 from gevar.om import open_om
+from gevar.om.named_tensor import is_tensor_file
 from gevar.om.om_file import Kind
 
 _DIFFERENT, _TROUBLE = 1, 2
@@ -47,14 +49,20 @@ def diff(
 
     How a file is written is no change: its dialect, names as numbers, the order and place of bytes. The exit code is 0
     if nothing changed, 1 if something did, 2 if a file cannot be read.
+
+    If A or B is a safetensors file, an index of several, an npz, npy or ONNX file, only weights are compared, by name.
     """
     show_log(debug)
     folders = weight_dir or (None, None)
     kind: Kind = "bundle" if bundle else "model"
     try:
-        with open_om(first, kind=kind) as one, open_om(second, kind=kind) as other:
-            changes = list(model_changes(one, other, first_weights=folders[0], second_weights=folders[1]))
-    except (GevarError, OSError) as error:
+        if is_tensor_file(first) or is_tensor_file(second):
+            with open_weights(first, folders[0]) as before, open_weights(second, folders[1]) as after:
+                changes = list(tensor_changes(before, after))
+        else:
+            with open_om(first, kind=kind) as one, open_om(second, kind=kind) as other:
+                changes = list(model_changes(one, other, first_weights=folders[0], second_weights=folders[1]))
+    except (GevarError, OSError, ValueError) as error:
         raise _TroubleError(str(error)) from error
     if as_json:
         print_json({"first": first, "second": second, "equal": not changes, "changes": list(map(asdict, changes))})

@@ -4,7 +4,7 @@ Models are compared in the order of their files, graphs and nodes by name. Names
 of bytes inside a file are no changes: only what a loader makes of them counts.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,9 +16,11 @@ from gevar.om.attr_names_writer import COMPRESSION_ATTRS
 from gevar.om.model import OmModel
 from gevar.om.node import CONST_TYPES, IS_INPUT_CONST_ATTR, VARIABLE_TYPES
 from gevar.om.partition import PartitionType, partition_type_name
-from gevar.om.stored_bytes import StreamedBytes, digest_of
+from gevar.om.stored_bytes import Content, StreamedBytes, digest_of
+from gevar.om.weight_source import WeightSource
 from gevar.proto import ge_ir
 from gevar.session.file_tensors import files_inside
+from gevar.types.data_type import DataType
 from gevar.types.tensor_desc import ATTR_INIT_VALUE, TensorDesc
 
 ADDED: Final = "added"
@@ -235,6 +237,23 @@ def _weight_texts(om: OmFile, weight_dir: str | None) -> dict[tuple[int, str], s
 
 
 def _weight_text(content: TensorContent) -> str:
-    desc, data = content.tensor.desc, content.data
+    desc = content.tensor.desc
+    return _value_text(desc.dtype, desc.shape, content.data)
+
+
+def tensor_changes(first: WeightSource, second: WeightSource) -> Iterator[Change]:
+    """Yield what changed between the tensors of two files, by name; the model is the name of the second file."""
+    sides = [
+        {tensor.name: _value_text(tensor.dtype, tensor.shape, tensor.data) for tensor in source.tensors()}
+        for source in (first, second)
+    ]
+    for name in dict.fromkeys((*sides[0], *sides[1])):
+        before, after = (side.get(name, "") for side in sides)
+        if before != after:
+            how = ADDED if not before else REMOVED if not after else CHANGED
+            yield Change("weight", how, second.path.stem, name, before, after)
+
+
+def _value_text(dtype: DataType, shape: Sequence[int], data: Content | None) -> str:
     value = "no bytes" if data is None else f"{data.nbytes} B, xxh3 {digest_of(data).hex()}"
-    return f"{desc.dtype.name} {shape_text(desc.shape)}, {value}"
+    return f"{dtype.name} {shape_text(shape)}, {value}"

@@ -1,11 +1,14 @@
-"""Tensors with names, from the files that people keep weights in: safetensors, npz and ONNX."""
+"""Tensors with names, from the files that people keep weights in: safetensors, npz, npy and ONNX."""
 
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Final
 
 from gevar.om.stored_bytes import Content
 from gevar.types.data_type import DataType
+
+_ENDINGS: Final = (".safetensors", ".safetensors.index.json", ".npz", ".npy", ".onnx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,9 @@ class NamedTensor:
 
 
 def read_tensors(path: str | PathLike[str]) -> list[NamedTensor]:
-    """Return the tensors of a safetensors, npz or ONNX file, by the ending of its name.
+    """Return the tensors of a safetensors, npz, npy or ONNX file, by the ending of its name.
+
+    Of an index (`.safetensors.index.json`) those of all files that it names, which lie beside it.
 
     Raises
     ------
@@ -30,15 +35,20 @@ def read_tensors(path: str | PathLike[str]) -> list[NamedTensor]:
     ModuleNotFoundError
         An ONNX file needs the package onnx, which is not installed.
     """
-    from gevar.om.npz_file import read_npz
+    from gevar.om.npz_file import read_npy, read_npz
     from gevar.om.onnx_file import read_onnx
-    from gevar.om.safetensors_file import read_safetensors
+    from gevar.om.safetensors_file import read_safetensors, read_safetensors_index
 
-    readers = {".safetensors": read_safetensors, ".npz": read_npz, ".onnx": read_onnx}
-    reader = readers.get(Path(path).suffix.lower())
-    if reader is None:
-        raise ValueError(f"{Path(path).name} is none of {', '.join(sorted(readers))}; convert it to one of these")
-    return reader(path)
+    readers = (read_safetensors, read_safetensors_index, read_npz, read_npy, read_onnx)
+    for ending, reader in zip(_ENDINGS, readers, strict=True):
+        if Path(path).name.lower().endswith(ending):
+            return reader(path)
+    raise ValueError(f"{Path(path).name} is none of {', '.join(_ENDINGS)}; convert it to one of these")
+
+
+def is_tensor_file(path: str | PathLike[str]) -> bool:
+    """Tell whether a name ends like that of a file that `read_tensors` reads."""
+    return Path(path).name.lower().endswith(_ENDINGS)
 
 
 def write_tensors(path: str | PathLike[str], tensors: list[NamedTensor]) -> dict[str, NamedTensor]:

@@ -82,6 +82,41 @@ def read_safetensors(path: str | PathLike[str]) -> list[NamedTensor]:
     return found
 
 
+def read_safetensors_index(path: str | PathLike[str]) -> list[NamedTensor]:
+    """Return the tensors that an index names (`weight_map`: name to file), in its order.
+
+    Raises
+    ------
+    ModelFileError
+        The index cannot be opened or has another form; a file that it names lies elsewhere, leads out of the folder, is
+        damaged, or does not have the tensor.
+    """
+    source = ByteSource.of_file(path)
+    try:
+        if source.size_bytes > _MAX_HEADER_BYTES:
+            raise source.error(0, "index", f"takes {source.size_bytes} B, {_MAX_HEADER_BYTES} B at most are read")
+        parsed = json.loads(source.read(0, source.size_bytes, "index"))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise source.error(0, "index", f"is no JSON: {error}") from error
+    finally:
+        source.close()
+    places = parsed.get("weight_map") if isinstance(parsed, dict) else None
+    if not isinstance(places, dict) or not all(isinstance(file, str) for file in places.values()):
+        raise source.error(0, "weight_map", "is no object of file names")
+    folder = Path(path).parent.resolve()
+    shards = {}
+    for file in dict.fromkeys(places.values()):
+        if file in ("", ".", "..") or "/" in file or "\0" in file or (folder / file).resolve() != folder / file:
+            raise source.error(0, "weight_map", f"{file!r} does not lie in the folder of the index; copy it there")
+        shards[file] = {tensor.name: tensor for tensor in read_safetensors(folder / file)}
+    for name, file in places.items():
+        if name not in shards[file]:
+            raise source.error(0, "weight_map", f"tensor {name} is not in {file}")
+    return [shards[file][name] for name, file in places.items()]
+
+
 def _entries(source: ByteSource, header: bytes) -> list[tuple[str, dict[str, object]]]:
     """Return the tensors of a header in the order of their bytes."""
 

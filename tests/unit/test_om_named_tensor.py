@@ -118,7 +118,7 @@ def test_equal_tensors_give_equal_files(tmp_path: Path) -> None:
 
 def test_wrong_endings_and_names(tmp_path: Path) -> None:
     one = named("w", np.zeros(1, np.float32))
-    with pytest.raises(ValueError, match=r"none of \.npz, \.onnx, \.safetensors"):
+    with pytest.raises(ValueError, match=r"none of \.safetensors,.* \.onnx"):
         read_tensors(tmp_path / "w.pt")
     with pytest.raises(ValueError, match=r"neither \.safetensors nor \.npz"):
         write_tensors(tmp_path / "w.onnx", [one])

@@ -162,3 +162,12 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(builtins, "__import__", without_onnx)
     with pytest.raises(ModuleNotFoundError, match="onnx"):
         read_tensors(path)
+
+
+def test_external_data_with_another_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(KERNEL.tobytes())
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "data").hardlink_to(tmp_path / "secret")
+    path = save(tmp_path / "model" / "m.onnx", [external("w", "data")])
+    with pytest.raises(ModelFileError, match="hard links"):
+        read_onnx(path)

@@ -1,0 +1,100 @@
+"""The files that commands take weights from: OM files with all their tensors, and files of tensors."""
+
+from pathlib import Path
+from typing import Self
+
+import click
+
+from gevar.cli.tensor_contents import TensorContent, tensor_contents
+from gevar.om import open_om
+from gevar.om.named_tensor import NamedTensor
+from gevar.om.stored_bytes import are_equal
+from gevar.om.weight_source import TensorFile, WeightSource
+
+OM_ENDING = ".om"
+
+
+class OmWeights:
+    """The tensors of an OM file: constants, external ones too, and what variables start with.
+
+    Parameters
+    ----------
+    path
+        The file.
+    weight_dir
+        Folder of external weights; None for `weight` beside the file.
+    bundle
+        Whether the file is read as a bundle of models.
+
+    Raises
+    ------
+    ModelFileError
+        The file cannot be opened or is damaged.
+    """
+
+    def __init__(self, path: str, weight_dir: str | None = None, *, bundle: bool = False) -> None:
+        self.path = Path(path)
+        self._weight_dir = weight_dir
+        self._om = open_om(path, kind="bundle" if bundle else "model")
+
+    def tensors(self) -> list[NamedTensor]:
+        """Return the tensors that have bytes, by unique names.
+
+        A tensor that several models of the file have is there once; one that only has the name of another gets the
+        name of its model in front.
+
+        Raises
+        ------
+        ModelFileError, VariableError, LoadError
+            As `gevar.cli.tensor_contents.tensor_contents`.
+        """
+        found: dict[str, NamedTensor] = {}
+        for content in tensor_contents(self._om, self._weight_dir):
+            if content.data is None:
+                continue
+            name, number = content.name, 1
+            tensor = _named(content, name)
+            while (known := found.get(tensor.name)) is not None and not _same(known, tensor):
+                suffix = f"/{number}" if number > 1 else ""
+                tensor = _named(content, f"{content.tensor.model.name}/{name}{suffix}")
+                number += 1
+            found.setdefault(tensor.name, tensor)
+        return list(found.values())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._om.close()
+
+
+def open_weights(path: str, weight_dir: str | None = None, *, bundle: bool = False) -> WeightSource:
+    """Open an OM file or a file of tensors, by the ending of its name; use it with `with`.
+
+    Raises
+    ------
+    ModelFileError
+        The file cannot be opened or is damaged.
+    ValueError
+        The name has another ending.
+    UsageError
+        An ONNX file needs the package onnx, which is not installed.
+    """
+    if Path(path).suffix.lower() == OM_ENDING:
+        return OmWeights(path, weight_dir, bundle=bundle)
+    try:
+        return TensorFile(path)
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
+        raise click.UsageError("reading ONNX needs the package onnx; install gevar[models]") from error
+
+
+def _named(content: TensorContent, name: str) -> NamedTensor:
+    assert content.data is not None  # the caller looked
+    desc = content.tensor.desc
+    return NamedTensor(name, desc.dtype, desc.shape, content.data)
+
+
+def _same(one: NamedTensor, other: NamedTensor) -> bool:
+    return (one.dtype, one.shape) == (other.dtype, other.shape) and are_equal(one.data, other.data)
