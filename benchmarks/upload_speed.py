@@ -24,8 +24,8 @@ from benchmarks.native_reference import pread_memcpy
 from gevar.weights import FileRegion, UploadRequest, upload
 from gevar.weights.load_settings import DEFAULT_BLOCK_BYTES
 
-ROUNDS = 25
-SIZE_BYTES = 512 << 20
+ROUNDS = 9
+SIZE_BYTES = 2 << 30
 REGIONS = 500
 """The file is moved as so many regions that lie one behind the other."""
 

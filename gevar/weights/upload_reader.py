@@ -106,9 +106,11 @@ class UploadReader:
 
     def _may_move_at_once(self, path: Path, blocks: Sequence[Block]) -> bool:
         """Tell whether blocks after the first need no step between reading and copying."""
-        request, _ = self._upload.request(blocks[0].copies[0].request)
         is_plain = self._upload.settings.buffers == 1 and self._upload.file(path).descriptor is not None
-        return is_plain and len(blocks) > 1 and request.digest is None and is_one_stretch(blocks)
+        if not is_plain or len(blocks) < 2 or not is_one_stretch(blocks):
+            return False
+        numbers = (number for block in blocks for part in block.parts for number in part.requests)
+        return all(self._upload.request(number)[0].digest is None for number in numbers)
 
     def _move_at_once(self, path: Path, blocks: Sequence[Block]) -> None:
         """Move blocks in one call; its time is shared out as that of the blocks before was."""

@@ -165,6 +165,16 @@ def test_digests_are_compared(device: Device, data_file: tuple[Path, bytes], buf
     assert (caught.value.path, caught.value.offset, caught.value.wanted) == (str(path), 400_000, 1_000_000)
 
 
+def test_a_digest_is_compared_behind_a_region_without_one(device: Device, data_file: tuple[Path, bytes]) -> None:
+    path, _ = data_file
+    with device.malloc(SIZE) as buffer:
+        first = UploadRequest(FileRegion(path, 0, 20_000), buffer.addr)
+        second = UploadRequest(FileRegion(path, 20_000, 10_000), buffer.addr + 20_000, digest=bytes(16))
+        with pytest.raises(LoadError, match="digest") as caught:
+            upload(device, [first, second], workers=1, block_bytes=4096, buffers=1)
+    assert caught.value.offset == 20_000
+
+
 def test_a_file_that_cannot_be_read_past_the_cache_says_why(device: Device) -> None:
     shm = Path("/dev/shm")
     if not shm.is_dir():
