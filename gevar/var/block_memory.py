@@ -8,8 +8,8 @@ Differs: edges 16, 17 and 41 of docs/differences.md.
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -170,6 +170,36 @@ class ExpandableMemory:
         with self._lock:
             if self.is_usable:
                 self._take_back(dev_addr, size_bytes, None)
+
+    def give_back_own(self, pieces: Mapping[DevAddr, int]) -> dict[DevAddr, int]:
+        """Take those pieces back that are from here, and return the others; all are without users.
+
+        Parameters
+        ----------
+        pieces
+            Size in bytes by first address.
+
+        Raises
+        ------
+        AclError
+            The allocator cannot take one of them; it has taken the others.
+        """
+        with self._lock:
+            allocator = self.allocator
+            if not isinstance(allocator, BlockFreeing):
+                if self.is_usable:
+                    for dev_addr, size_bytes in pieces.items():
+                        self._spare.setdefault(size_bytes, []).append(dev_addr)
+                return {}
+            out = {dev_addr for dev_addr, _, _ in allocator.blocks()}
+            own = out & pieces.keys()
+            if own == out and own:
+                allocator.free_memory()
+            else:
+                with ExitStack() as stack:
+                    for dev_addr in own:
+                        stack.callback(allocator.free, dev_addr)
+        return {dev_addr: size_bytes for dev_addr, size_bytes in pieces.items() if dev_addr not in own}
 
     def _take_back(self, dev_addr: DevAddr, size_bytes: int, error: BaseException | None) -> None:
         """Give a piece back, and the range with the only one; what cannot go waits for a block of its size."""

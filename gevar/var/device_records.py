@@ -7,7 +7,7 @@ Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::GetAutoM
 """
 
 import threading
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Mapping, Sequence
 from contextlib import ExitStack
 
 from acl_shim.errors import size_text
@@ -266,11 +266,14 @@ class DeviceRecords:
                 device.version += 1
                 self.malloc_bytes -= record.capacity_bytes
         with ExitStack() as stack:
-            for device, record in new:
+            growing: dict[DeviceId, dict[DevAddr, int]] = {}
+            for _, record in new:
                 if record.owner is None:
-                    stack.callback(device.expandables[-1].give_back, record.dev_addr, record.capacity_bytes)
+                    growing.setdefault(record.device_id, {})[record.dev_addr] = record.capacity_bytes
                 else:
                     stack.callback(record.release)
+            for device_id, pieces in growing.items():
+                stack.callback(_give_back, self.devices[device_id].expandables, pieces)
 
     def _name_variables(self, error: OutOfMemoryError, device_id: DeviceId) -> None:
         """Say in a note, and in a field, what the variables of a device hold, and which hold the most."""
@@ -304,3 +307,9 @@ class DeviceRecords:
                 device.expandables = []
             self.malloc_bytes = 0
             return records, expandables
+
+
+def _give_back(memories: Sequence[ExpandableMemory], pieces: Mapping[DevAddr, int]) -> None:
+    """Give pieces of a device back to the memory that each is from."""
+    for memory in reversed(memories):
+        pieces = memory.give_back_own(pieces)

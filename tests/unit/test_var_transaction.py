@@ -7,7 +7,7 @@ import pytest
 
 from gevar.errors import StateError
 from gevar.status import PARAM_INVALID
-from gevar.types import DeviceId, Format, LogicAddr, MemType
+from gevar.types import DevAddr, DeviceId, Format, LogicAddr, MemType
 from gevar.var import LoadState, TransNodeInfo, VarManager, VarOp
 from tests.helpers.var_memory import (
     FakeExpandable,
@@ -239,3 +239,40 @@ def test_a_piece_of_memory_that_grows_goes_back() -> None:
         get()
     assert vm.get_var_mgr_info(addr) is None
     assert vm.get_var_memory_addr(addr) == places[0]  # the piece that waits is the next of its size
+
+
+class FreeingExpandable(FakeExpandable):
+    """Memory that grows and takes single pieces back."""
+
+    def free(self, dev_addr: DevAddr) -> None:
+        self.live.remove(dev_addr)
+        del self.memory.blocks[self.device_id, dev_addr]
+
+    def blocks(self) -> list[tuple[DevAddr, int, str]]:
+        return [(DevAddr(addr), 0, "") for addr in self.live]
+
+
+def test_pieces_go_back_to_the_memory_that_they_are_from() -> None:
+    memory = FakeMemory()
+    vm = make_manager(memory)
+    names = ("kept", "first", "large", "second", "third")
+    for name in names:
+        vm.assign_var_mem(name, None, make_desc(1 << 20 if name == "large" else 8))
+    first, second = FreeingExpandable(memory, capacity=1 << 16), FreeingExpandable(memory)
+    vm.init_expandable_memory_allocator(first, DeviceId(0))
+    vm["kept"].dev_addr()
+
+    def get() -> None:
+        with vm.memory_transaction():
+            vm["first"].dev_addr()
+            vm["large"].dev_addr()  # does not fit: plain memory from then on
+            vm.init_expandable_memory_allocator(second, DeviceId(0))
+            vm["second"].dev_addr()
+            vm["third"].dev_addr()
+            raise Stop
+
+    with pytest.raises(Stop):
+        get()
+    assert (len(first.live), second.live, second.frees, len(memory.frees)) == (1, [], 1, 1)
+    assert [vm.get_var_mgr_info(vm[name].logic_addr) is None for name in names] == [False, True, True, True, True]
+    vm.check()
