@@ -18,14 +18,12 @@ have bytes behind them that no list names.
 Source: GE source, base/common/file_constant_utils.
 """
 
-import errno
 import fcntl
 import hashlib
 import json
 import os
 import secrets
-import stat
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +35,8 @@ from gevar.align import SESSION_MEM_ALIGN_BYTES, align_up
 from gevar.om.atomic_file import write_atomically
 from gevar.om.model_spec import ExternalWeight, NodeSpec, OmModelSpec
 from gevar.om.node import CONST_TYPES, FILECONSTANT
-from gevar.om.stored_bytes import CHUNK_BYTES, Content, SparseBytes, chunks_of
+from gevar.om.regular_file import cut_file, file_size, has_hash, is_open_as, open_regular, remove_if_empty
+from gevar.om.stored_bytes import Content, SparseBytes, chunks_of
 from gevar.om.weight_digests import DIGESTS_FILE, RegionDigest, digests_text, parse_digests
 
 T = TypeVar("T")
@@ -156,7 +155,7 @@ class ExternalWeightsWriter:
     def _read(self, name: str) -> bytes:
         """Return the bytes of a file in the folder; none where it is not there."""
         try:
-            fd = _open_regular(self._folder / name, os.O_RDONLY)
+            fd = open_regular(self._folder / name, os.O_RDONLY)
         except FileNotFoundError:
             return b""
         with os.fdopen(fd, "rb") as file:
@@ -192,7 +191,7 @@ class ExternalWeightsWriter:
         if digest in self._sound:
             return ExternalWeight(path.name, 0, data.nbytes)
         is_listed = Path(self._files.get(digest, "")).name == path.name
-        if not is_listed or _size(path) != data.nbytes or not _has_hash(path, 0, data.nbytes, digest):
+        if not is_listed or file_size(path) != data.nbytes or not has_hash(path, 0, data.nbytes, digest):
             if not os.path.lexists(path):
                 self._undo.callback(path.unlink, missing_ok=True)
             write_atomically(path, partial(_write_content, data), mode=0o600, draft_name=f"{_DRAFT}.tmp")
@@ -208,7 +207,7 @@ class ExternalWeightsWriter:
         if digest in self._sound:
             return ExternalWeight(path.name, offset, data.nbytes)
         is_here = Path(self._files.get(digest, "")).name == path.name and offset >= 0
-        if not is_here or not _has_hash(path, offset, data.nbytes, digest):
+        if not is_here or not has_hash(path, offset, data.nbytes, digest):
             offset = self._write_behind(data)
             self._files[digest] = str(path)
             self._offsets[digest] = offset
@@ -220,9 +219,9 @@ class ExternalWeightsWriter:
         """Append to the file of mode 2 and return the offset."""
         if not os.path.lexists(self._combined):
             self._undo.callback(self._combined.unlink, missing_ok=True)
-        with os.fdopen(_open_regular(self._combined, os.O_RDWR | os.O_CREAT | os.O_APPEND, is_own=True), "ab") as file:
+        with os.fdopen(open_regular(self._combined, os.O_RDWR | os.O_CREAT | os.O_APPEND, is_own=True), "ab") as file:
             size_bytes = os.fstat(file.fileno()).st_size
-            self._undo.callback(_cut, self._combined, size_bytes)
+            self._undo.callback(cut_file, self._combined, size_bytes)
             offset = align_up(size_bytes, SESSION_MEM_ALIGN_BYTES)
             file.truncate(offset)
             _write_content(data, file)
@@ -236,7 +235,7 @@ class ExternalWeightsWriter:
             self._folder.mkdir()
         except FileExistsError:  # it was there, or another writer was quicker
             return
-        self._undo.callback(_remove_if_empty, self._folder)
+        self._undo.callback(remove_if_empty, self._folder)
 
     def _take_lock(self) -> None:
         """Lock the list; it may be replaced or removed while we wait, and the folder too, then a new one counts."""
@@ -245,12 +244,12 @@ class ExternalWeightsWriter:
             self._make_folder()
             is_new = _make_list(path)
             try:
-                fd = _open_regular(path, os.O_RDWR)
+                fd = open_regular(path, os.O_RDWR)
             except FileNotFoundError:
                 continue
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX)
-                if _is_open_as(path, fd):
+                if is_open_as(path, fd):
                     break
             except BaseException:
                 os.close(fd)
@@ -305,64 +304,6 @@ def _digests_of(data: Content) -> tuple[str, str]:
         digest.update(chunk)
         xxh3.update(chunk)
     return digest.hexdigest(), xxh3.hexdigest()
-
-
-def _open_regular(path: Path, flags: int, *, is_own: bool = False) -> int:
-    """Open a regular file that is no link; `is_own` refuses one that has another name, too, which would change with it.
-
-    What is looked at is the file that was opened, so another in its place makes no difference.
-    """
-    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-    found = os.fstat(fd)
-    if stat.S_ISREG(found.st_mode) and not (is_own and found.st_nlink > 1):
-        return fd
-    os.close(fd)
-    reason = "has other names, hard links" if stat.S_ISREG(found.st_mode) else "is no regular file"
-    raise OSError(errno.EINVAL, f"a file of external weights {reason}; remove it", str(path))
-
-
-def _has_hash(path: Path, offset: int, size_bytes: int, wanted: str) -> bool:
-    """Tell whether a file has bytes of this SHA-256 in a place; a link or device has none."""
-    digest = hashlib.sha256()
-    try:
-        fd = _open_regular(path, os.O_RDONLY)
-    except OSError:
-        return False
-    with os.fdopen(fd, "rb") as file:
-        if offset + size_bytes > os.fstat(fd).st_size:
-            return False
-        file.seek(offset)
-        while chunk := file.read(min(CHUNK_BYTES, size_bytes)):
-            digest.update(chunk)
-            size_bytes -= len(chunk)
-    return not size_bytes and digest.hexdigest() == wanted
-
-
-def _cut(path: Path, size_bytes: int) -> None:
-    """Take back what was appended to a file."""
-    with suppress(FileNotFoundError), os.fdopen(_open_regular(path, os.O_RDWR), "r+b") as file:
-        file.truncate(size_bytes)
-
-
-def _size(path: Path) -> int:
-    """Return the size of a file that is no link; 0 where there is none."""
-    with suppress(FileNotFoundError):
-        return path.lstat().st_size
-    return 0
-
-
-def _is_open_as(path: Path, fd: int) -> bool:
-    """Tell whether a path names the file that is open."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(fd))
-    except FileNotFoundError:
-        return False
-
-
-def _remove_if_empty(folder: Path) -> None:
-    """Remove a folder, unless another writer has put something into it."""
-    with suppress(OSError):
-        folder.rmdir()
 
 
 def _write_content(data: Content, file: BinaryIO) -> None:
