@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gevar.compile.model_cache_files import cache_error
-from gevar.compile.node_kinds import DATA_UNCHANGED_TYPES
 from gevar.errors import ModelFileError
 from gevar.types import TensorDesc
 from gevar.var import TransNodeInfo, VarManager
+from gevar.var.graph_tables import DATA_UNCHANGED_TYPES
 
 if TYPE_CHECKING:
     from gevar.proto.ge_ir import TensorDescriptor

@@ -25,9 +25,6 @@ TRANS_OP_TYPES: Final = frozenset(
 ) | {"ExpandDims", "SqueezeV3", "UnsqueezeV3"}
 """Ops that give their data input another form; the data input of each is input 0."""
 
-DATA_UNCHANGED_TYPES: Final = frozenset({"Reshape", "ReFormat", "SqueezeV2", "UnsqueezeV2"})
-"""Trans ops that move no byte."""
-
 FRAMEWORK_OP: Final = "FrameworkOp"
 PARTITIONED_CALL: Final = "PartitionedCall"
 NET_OUTPUT: Final = "NetOutput"

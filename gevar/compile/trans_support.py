@@ -7,11 +7,11 @@ base/common/datatype_transfer/.
 """
 
 from gevar.compile.descriptions import desc_text, format_text
-from gevar.compile.node_kinds import DATA_UNCHANGED_TYPES
 from gevar.formats.data_type_cast import CASTS
 from gevar.formats.layouts import BACKWARD, FORWARD
 from gevar.types.format import primary_format
 from gevar.var import TransNodeInfo
+from gevar.var.graph_tables import DATA_UNCHANGED_TYPES
 
 
 def unsupported_reason(step: TransNodeInfo) -> str:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from gevar.compile.compile_pass import CompilePass, OptimizationLevel
 from gevar.compile.descriptions import desc_text, variable_desc
-from gevar.compile.node_kinds import DATA_UNCHANGED_TYPES, VARIABLE_TYPES
+from gevar.compile.node_kinds import VARIABLE_TYPES
 from gevar.compile.pass_context import PassContext
 from gevar.compile.pass_log import PassLog
 from gevar.compile.variable_group import (
@@ -25,6 +25,7 @@ from gevar.graph import ComputeGraph, Node, copy_in_ctrl_edges, isolate_node
 from gevar.status import FAILED, GE_GRAPH_VARIABLE_OP_PASS_FAILED
 from gevar.types import TensorDesc
 from gevar.var import TransNodeInfo, VarManager
+from gevar.var.graph_tables import DATA_UNCHANGED_TYPES
 
 _log = logging.getLogger("gevar.compile")
 

@@ -15,9 +15,9 @@ from gevar.formats import CastCounts, OnLoss, transfer
 from gevar.formats import cast as cast_elements
 from gevar.status import UNSUPPORTED
 from gevar.types import TensorDesc
-from gevar.var.graph_tables import TransNodeInfo, TransRoad
+from gevar.var.graph_tables import DATA_UNCHANGED_TYPES, TransNodeInfo, TransRoad
 
-_NOTHING_MOVES: Final = frozenset({"reshape", "reformat", "squeezev2", "unsqueezev2"})
+_NOTHING_MOVES: Final = frozenset(map(str.lower, DATA_UNCHANGED_TYPES))
 _TRANSFERS: Final = frozenset({"transdata", "transposed"})
 
 _log = logging.getLogger("gevar.runtime")

@@ -14,6 +14,9 @@ from gevar.types import TensorDesc
 UINT32_MAX: Final = (1 << 32) - 1
 _INT32_MAX: Final = (1 << 31) - 1
 
+DATA_UNCHANGED_TYPES: Final = frozenset({"Reshape", "ReFormat", "SqueezeV2", "UnsqueezeV2"})
+"""Types of converting ops that move no byte."""
+
 
 @dataclass(frozen=True, slots=True)
 class TransNodeInfo:
