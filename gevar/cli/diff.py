@@ -10,11 +10,11 @@ import click
 
 from gevar.cli.model_changes import ADDED, REMOVED, Change, model_changes, tensor_changes
 from gevar.cli.output import print_json, printable, shared_options, show_log
-from gevar.cli.weight_sources import open_weights
 from gevar.errors import GevarError
 from gevar.om import open_om
 from gevar.om.named_tensor import is_tensor_file
 from gevar.om.om_file import Kind
+from gevar.session.weight_sources import open_weights
 
 _DIFFERENT, _TROUBLE = 1, 2
 _SIGNS = {ADDED: "+", REMOVED: "-"}

@@ -4,8 +4,8 @@ import click
 
 from acl_shim.errors import size_text
 from gevar.cli.output import print_json, printable, shape_text, shared_options, show_log
-from gevar.cli.weight_sources import open_weights
 from gevar.om.named_tensor import NamedTensor, write_tensors
+from gevar.session.weight_sources import open_weights
 
 
 @click.command()

@@ -43,6 +43,11 @@ def _run(words: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
+        print("gevar: reading ONNX needs the package onnx; install gevar[models]", file=sys.stderr)
+        return _USAGE
     except (GevarError, OSError, ValueError) as error:
         return _report(error, "--debug" in words)
     return result if isinstance(result, int) else 0

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from gevar.cli.output import shape_text
-from gevar.cli.tensor_contents import TensorContent, tensor_contents
 from gevar.graph import AttrMap, ComputeGraph, Model, Node
 from gevar.om import OmFile
 from gevar.om.attr_names_writer import COMPRESSION_ATTRS
@@ -20,6 +19,7 @@ from gevar.om.stored_bytes import Content, StreamedBytes, digest_of
 from gevar.om.weight_source import WeightSource
 from gevar.proto import ge_ir
 from gevar.session.file_tensors import files_inside
+from gevar.session.tensor_contents import TensorContent, tensor_contents
 from gevar.types.data_type import DataType
 from gevar.types.tensor_desc import ATTR_INIT_VALUE, TensorDesc
 

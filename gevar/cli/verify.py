@@ -7,11 +7,11 @@ import click
 
 from acl_shim.errors import size_text
 from gevar.cli.output import print_json, printable, shared_options, show_log
-from gevar.cli.weight_sources import open_weights
 from gevar.errors import LoadError, ModelFileError, VariableError
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import StreamedBytes, chunks_of, digest_of
 from gevar.om.weight_digests import RegionDigest, read_digests
+from gevar.session.weight_sources import open_weights
 
 _FINDING = 1
 

@@ -1,17 +1,16 @@
-"""The files that commands take weights from: OM files with all their tensors, and files of tensors."""
+"""Files that have weights, opened by the ending of the name: OM files with all their tensors, files of tensors."""
 
+from os import PathLike
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
-import click
-
-from gevar.cli.tensor_contents import TensorContent, tensor_contents
 from gevar.om import open_om
 from gevar.om.named_tensor import NamedTensor
 from gevar.om.stored_bytes import are_equal
 from gevar.om.weight_source import TensorFile, WeightSource
+from gevar.session.tensor_contents import TensorContent, tensor_contents
 
-OM_ENDING = ".om"
+OM_ENDING: Final = ".om"
 
 
 class OmWeights:
@@ -32,7 +31,9 @@ class OmWeights:
         The file cannot be opened or is damaged.
     """
 
-    def __init__(self, path: str, weight_dir: str | None = None, *, bundle: bool = False) -> None:
+    def __init__(
+        self, path: str | PathLike[str], weight_dir: str | PathLike[str] | None = None, *, bundle: bool = False
+    ) -> None:
         self.path = Path(path)
         self._weight_dir = weight_dir
         self._om = open_om(path, kind="bundle" if bundle else "model")
@@ -46,7 +47,7 @@ class OmWeights:
         Raises
         ------
         ModelFileError, VariableError, LoadError
-            As `gevar.cli.tensor_contents.tensor_contents`.
+            As `gevar.session.tensor_contents.tensor_contents`.
         """
         found: dict[str, NamedTensor] = {}
         for content in tensor_contents(self._om, self._weight_dir):
@@ -68,7 +69,9 @@ class OmWeights:
         self._om.close()
 
 
-def open_weights(path: str, weight_dir: str | None = None, *, bundle: bool = False) -> WeightSource:
+def open_weights(
+    path: str | PathLike[str], weight_dir: str | PathLike[str] | None = None, *, bundle: bool = False
+) -> WeightSource:
     """Open an OM file or a file of tensors, by the ending of its name; use it with `with`.
 
     Raises
@@ -77,17 +80,12 @@ def open_weights(path: str, weight_dir: str | None = None, *, bundle: bool = Fal
         The file cannot be opened or is damaged.
     ValueError
         The name has another ending.
-    UsageError
+    ModuleNotFoundError
         An ONNX file needs the package onnx, which is not installed.
     """
     if Path(path).suffix.lower() == OM_ENDING:
         return OmWeights(path, weight_dir, bundle=bundle)
-    try:
-        return TensorFile(path)
-    except ModuleNotFoundError as error:
-        if error.name != "onnx":
-            raise
-        raise click.UsageError("reading ONNX needs the package onnx; install gevar[models]") from error
+    return TensorFile(path)
 
 
 def _named(content: TensorContent, name: str) -> NamedTensor:

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +42,7 @@ class TensorContent:
         return found[1] if digest.hexdigest() == found[2] else name
 
 
-def tensor_contents(om: OmFile, weight_dir: str | None) -> Iterator[TensorContent]:
+def tensor_contents(om: OmFile, weight_dir: str | PathLike[str] | None) -> Iterator[TensorContent]:
     """Yield the tensors of an opened file, which must stay open while their bytes are read.
 
     Parameters
