@@ -21,6 +21,7 @@ from gevar.status import ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID as _PATH_INVALID
 class _Storage(Protocol):
     name: str
     size_bytes: int
+    status: os.stat_result | None
 
     def read(self, offset: int, size_bytes: int) -> bytes: ...
     def view(self, offset: int, size_bytes: int) -> memoryview: ...
@@ -29,6 +30,8 @@ class _Storage(Protocol):
 
 class _Buffer:
     """Bytes in memory, not copied."""
+
+    status: os.stat_result | None = None
 
     def __init__(self, data: bytes | bytearray | memoryview, name: str) -> None:
         self._data = memoryview(data).cast("B").toreadonly()
@@ -58,11 +61,11 @@ class _File:
         self._fd = fd
         self._map: mmap.mmap | None = None
         self._lock = threading.Lock()
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
+        self.status: os.stat_result | None = os.fstat(fd)
+        if not stat.S_ISREG(self.status.st_mode):
             self.close()
             raise ModelFileError(self.name, 0, "file", "not a regular file", status=_PATH_INVALID)
-        self.size_bytes = status.st_size
+        self.size_bytes = self.status.st_size
 
     def read(self, offset: int, size_bytes: int) -> bytes:
         self._check_open()
@@ -136,6 +139,11 @@ class ByteSource:
     def name(self) -> str:
         """Path of the file, or the name given for the buffer."""
         return self._storage.name
+
+    @property
+    def status(self) -> os.stat_result | None:
+        """What the file was when it was opened; None for a buffer."""
+        return self._storage.status
 
     def range(self, offset: int, size_bytes: int, field: str) -> "ByteSource":
         """Return a part of this range as a source of its own.

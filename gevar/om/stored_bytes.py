@@ -32,10 +32,14 @@ class StreamedBytes:
         How many there are.
     open
         Starts reading: yields all of them in chunks of `CHUNK_BYTES`, the last one shorter.
+    source, offset
+        Where they lie one after the other as they are; no source where they are made while they are read.
     """
 
     nbytes: int
     open: Callable[[], Iterator[bytes]]
+    source: ByteSource | None = None
+    offset: int = 0
 
     @classmethod
     def of_source(cls, source: ByteSource, offset: int, size_bytes: int, what: str) -> "StreamedBytes":
@@ -45,7 +49,7 @@ class StreamedBytes:
             for start in range(offset, offset + size_bytes, CHUNK_BYTES):
                 yield source.read(start, min(CHUNK_BYTES, offset + size_bytes - start), what)
 
-        return cls(size_bytes, read)
+        return cls(size_bytes, read, source, offset)
 
 
 Content = memoryview | StreamedBytes
