@@ -122,7 +122,7 @@ class CacheFiles:
         row = {_ENTRY_KEY: self._key, _MODEL: entry.model.name}
         made: list[Path] = []
         try:
-            self._write(entry.model, write_model, made, mode=0o666)
+            self._write(entry.model, write_model, made)
             if var_descs is not None and entry.var_descs is not None:
                 row[_DESCS] = entry.var_descs.name
                 self._write(entry.var_descs, lambda file: _write_bytes(file, var_descs), made)
@@ -177,9 +177,9 @@ class CacheFiles:
             with suppress(OSError):  # such as in a cache that may only be read; writing will say so
                 (self._folder / self._draft_name(suffix)).unlink(missing_ok=True)
 
-    def _write(self, path: Path, write: Callable[[BinaryIO], None], made: list[Path], *, mode: int = _OWN) -> None:
+    def _write(self, path: Path, write: Callable[[BinaryIO], None], made: list[Path]) -> None:
         try:
-            write_atomically(path, write, mode=mode, draft_name=self._draft_name(path.suffix))
+            write_atomically(path, write, draft_name=self._draft_name(path.suffix))
         except OSError as error:
             raise cache_error(path, "model cache", f"cannot be written: {error}") from error
         made.append(path)

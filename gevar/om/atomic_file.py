@@ -1,11 +1,23 @@
-"""Files that appear under their name complete, or not at all."""
+"""Files that appear under their name complete, or not at all, and that only their owner may read.
+
+A file is written beside its name, as a draft, and gets the name when it is on the disk. While a process writes, it
+holds a lock on its draft; what a killed process left nobody holds, and the next writer in the folder removes it.
+"""
 
 import errno
+import fcntl
 import os
+import re
 import secrets
+import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
+
+_DRAFT: Final = re.compile(r"\.gevar-[0-9a-f]{16}\.tmp")
+_OWNER_ONLY: Final = 0o600
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write_atomically(
@@ -13,44 +25,124 @@ def write_atomically(
     write: Callable[[BinaryIO], None],
     *,
     before_naming: Callable[[], None] | None = None,
-    mode: int = 0o666,
     draft_name: str | None = None,
 ) -> None:
     """Write a new file beside the path and give it the name when it is complete and on the disk.
 
+    The file is for its owner only (0600), whatever was there before.
+
     Parameters
     ----------
     path
-        The file; one that exists is replaced.
+        The file; one that exists is replaced, and so is a link, not what it leads to.
     write
         Writes the content to an empty file.
     before_naming
         Called when the content is on the disk and the name is not given yet.
-    mode
-        Permissions of the new file, of which the process takes its umask.
     draft_name
-        Name that the file has while it is written, so that whoever knows that nobody writes finds what a killed process
-        left; a random one where None.
+        Name that the file has while it is written, for a caller who removes himself what a killed process left.
 
     Raises
     ------
     OSError
-        The file cannot be written; its folder is not there. What `write` and `before_naming` raise goes through.
+        The file cannot be written; its folder is not there; or the path is a directory, device, pipe or socket. What
+        `write` and `before_naming` raise goes through.
 
     After failure: `path` is as it was before; nothing else is left.
     Thread safety: may be called from several threads, also for one path; the last to finish wins.
     """
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "the folder to write to is not there", str(path))
-    draft = path.with_name(draft_name or f".gevar-{secrets.token_hex(8)}.tmp")
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileNotFoundError(errno.ENOENT, "the folder to write to is not there", str(path)) from error
+    try:
+        if draft_name is None:
+            remove_drafts(folder)
+        write_in(folder, path.name, write, before_naming=before_naming, draft_name=draft_name)
+        with suppress(OSError):  # the file is whole, and a folder that cannot be synced still has it
+            os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def write_in(
+    folder: int,
+    name: str,
+    write: Callable[[BinaryIO], None],
+    *,
+    before_naming: Callable[[], None] | None = None,
+    draft_name: str | None = None,
+) -> None:
+    """Write a file in an open folder, as `write_atomically`; neither the folder is synced nor are drafts removed."""
+    _check_target(folder, name)
+    draft, fd = make_draft(folder, draft_name)
+    try:
+        with os.fdopen(fd, "wb") as file:
             write(file)
             file.flush()
-            os.fsync(file.fileno())
-        if before_naming is not None:
-            before_naming()
-        draft.replace(path)
+            os.fsync(fd)
+            if before_naming is not None:
+                before_naming()
+            os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        draft.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=folder)
         raise
+
+
+def _check_target(folder: int, name: str) -> None:
+    """Refuse to replace what is no file; of a link, what it leads to counts."""
+    with suppress(FileNotFoundError):
+        mode = os.stat(name, dir_fd=folder).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "is a directory; give the name of a file", name)
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "is a device, pipe or socket; give the name of a file", name)
+
+
+def make_draft(folder: int, name: str | None = None) -> tuple[str, int]:
+    """Make an empty file to be written, and lock it.
+
+    Returns
+    -------
+    str, int
+        Its name, and its descriptor for the caller to close.
+
+    Raises
+    ------
+    OSError
+        It cannot be made.
+    """
+    while True:
+        draft = name or f".gevar-{secrets.token_hex(8)}.tmp"
+        fd = os.open(draft, _NEW_FILE, _OWNER_ONLY, dir_fd=folder)
+        try:
+            with suppress(OSError):  # where files cannot be locked, nobody takes a draft for one that was left, either
+                fcntl.flock(fd, fcntl.LOCK_EX)
+            if os.fstat(fd).st_nlink:
+                return draft, fd
+        except BaseException:
+            os.close(fd)
+            os.unlink(draft, dir_fd=folder)
+            raise
+        os.close(fd)  # another writer was quicker with its lock, and took the draft for one that was left
+
+
+def remove_drafts(folder: int) -> None:
+    """Remove the drafts of an open folder that nobody writes, of this user; one that cannot be removed stays."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if _DRAFT.fullmatch(entry.name)]
+    for name in names:
+        with suppress(OSError):
+            _remove_if_left(folder, name)
+
+
+def _remove_if_left(folder: int, name: str) -> None:
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        found = os.fstat(fd)
+        if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where it is being written
+            os.unlink(name, dir_fd=folder)
+    finally:
+        os.close(fd)

@@ -1,19 +1,48 @@
-"""Files in a folder that others may write to: opened without following links, and only if they are regular."""
+"""Files in folders that others may write to: opened without following links, and only if they are regular.
+
+A name is looked at and then used; between the two it may come to name another file. So every file is opened once, each
+folder on the way by its descriptor and none through a link, and what is looked at is the file that was opened.
+"""
 
 import errno
-import hashlib
 import os
 import stat
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Final, NamedTuple
 
-from gevar.om.stored_bytes import CHUNK_BYTES
+FOLDER_FLAGS: Final = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+"""How a folder is opened that others are opened in."""
+_FILE_FLAGS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe in the place of a file must not block
 
 
-def open_regular(path: Path, flags: int, *, is_own: bool = False) -> int:
+class FileState(NamedTuple):
+    """What a file was when it was looked at; another state is another file, or other bytes."""
+
+    device: int
+    inode: int
+    size_bytes: int
+    mtime_ns: int
+
+
+def file_state(found: os.stat_result) -> FileState:
+    """Return the state of a file by what `os.fstat` says of it."""
+    return FileState(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def open_regular(path: str | Path, flags: int, *, dir_fd: int | None = None, is_own: bool = False) -> int:
     """Open a regular file that is no link; `is_own` refuses one that has another name, too, which would change with it.
 
-    What is looked at is the file that was opened, so another in its place makes no difference.
+    Parameters
+    ----------
+    path
+        The file; a name in the folder `dir_fd` where that is given.
+    flags
+        How to open it, as `os.open`. One that is made is for its owner only.
+    dir_fd
+        Descriptor of the folder.
+    is_own
+        Whether other names are refused.
 
     Returns
     -------
@@ -23,56 +52,74 @@ def open_regular(path: Path, flags: int, *, is_own: bool = False) -> int:
     Raises
     ------
     OSError
-        There is no such file, it is a link (ELOOP), no regular file, or has other names (EINVAL).
+        There is no such file, it is a link (ELOOP), no regular file, or has other names (EINVAL). A device, pipe or
+        socket is not opened, and nothing waits.
     """
-    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-    found = os.fstat(fd)
-    if stat.S_ISREG(found.st_mode) and not (is_own and found.st_nlink > 1):
-        return fd
-    os.close(fd)
-    reason = "has other names, hard links" if stat.S_ISREG(found.st_mode) else "is no regular file"
-    raise OSError(errno.EINVAL, f"a file of external weights {reason}; remove it", str(path))
-
-
-def has_hash(path: Path, offset: int, size_bytes: int, wanted: str) -> bool:
-    """Tell whether a file has bytes of this SHA-256 in a place; a link or device has none."""
-    digest = hashlib.sha256()
-    try:
-        fd = open_regular(path, os.O_RDONLY)
-    except OSError:
-        return False
-    with os.fdopen(fd, "rb") as file:
-        if offset + size_bytes > os.fstat(fd).st_size:
-            return False
-        file.seek(offset)
-        while chunk := file.read(min(CHUNK_BYTES, size_bytes)):
-            digest.update(chunk)
-            size_bytes -= len(chunk)
-    return not size_bytes and digest.hexdigest() == wanted
-
-
-def cut_file(path: Path, size_bytes: int) -> None:
-    """Take back what was appended to a file."""
-    with suppress(FileNotFoundError), os.fdopen(open_regular(path, os.O_RDWR), "r+b") as file:
-        file.truncate(size_bytes)
-
-
-def file_size(path: Path) -> int:
-    """Return the size of a file that is no link; 0 where there is none."""
     with suppress(FileNotFoundError):
-        return path.lstat().st_size
-    return 0
-
-
-def is_open_as(path: Path, fd: int) -> bool:
-    """Tell whether a path names the file that is open."""
+        _check_regular(os.stat(path, dir_fd=dir_fd, follow_symlinks=False), path, is_own=False)
+    fd = os.open(path, flags | _FILE_FLAGS, 0o600, dir_fd=dir_fd)
     try:
-        return os.path.samestat(path.stat(), os.fstat(fd))
-    except FileNotFoundError:
-        return False
+        _check_regular(os.fstat(fd), path, is_own=is_own)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
-def remove_if_empty(folder: Path) -> None:
-    """Remove a folder, unless another writer has put something into it."""
-    with suppress(OSError):
-        folder.rmdir()
+def _check_regular(found: os.stat_result, path: str | Path, *, is_own: bool) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, "is a symbolic link, which may lead out; copy the file", str(path))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "is no regular file; remove it", str(path))
+    if is_own and found.st_nlink > 1:
+        raise OSError(errno.EINVAL, "has other names, hard links; copy the file", str(path))
+
+
+def open_inside(folder: Path, path: Path) -> int:
+    """Open a regular file below a folder for reading, none of its folders through a link.
+
+    Parameters
+    ----------
+    folder
+        The folder, no link.
+    path
+        Path of the file, below the folder and without links, as `os.path.realpath` gives it.
+
+    Returns
+    -------
+    int
+        The descriptor, for the caller to close.
+
+    Raises
+    ------
+    OSError
+        There is no such file, or something on the way is a link by now (ELOOP, ENOTDIR); it is no regular file, or it
+        has a name outside its folder (EINVAL): a hard link leads out as a symbolic one does.
+    """
+    *between, name = path.relative_to(folder).parts
+    with ExitStack() as stack:
+        at = os.open(folder, FOLDER_FLAGS | os.O_NOFOLLOW)
+        stack.callback(os.close, at)
+        for part in between:
+            at = os.open(part, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=at)
+            stack.callback(os.close, at)
+        fd = open_regular(name, os.O_RDONLY, dir_fd=at)
+        try:
+            _check_names(os.fstat(fd), at, path)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+
+def _check_names(found: os.stat_result, folder: int, path: Path) -> None:
+    """Refuse a file that has more names than there are in its folder."""
+    if found.st_nlink == 1:
+        return
+    with ExitStack() as stack:
+        readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        stack.callback(os.close, readable)
+        here = sum(entry.inode() == found.st_ino for entry in stack.enter_context(os.scandir(readable)))
+    if here < found.st_nlink:
+        reason = f"has {found.st_nlink - here} names elsewhere (hard links), which may lead out; copy the file"
+        raise OSError(errno.EINVAL, reason, str(path))

@@ -15,6 +15,7 @@ from os import PathLike
 from typing import Protocol
 
 from gevar.errors import ModelFileError, StateError
+from gevar.om.regular_file import FileState, file_state
 from gevar.status import ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID as _PATH_INVALID
 
 
@@ -120,15 +121,19 @@ class ByteSource:
         self.size_bytes = storage.size_bytes if size_bytes is None else size_bytes
 
     @classmethod
-    def of_file(cls, path: str | PathLike[str]) -> "ByteSource":
-        """Open a regular file for reading.
+    def of_file(cls, path: str | PathLike[str], state: FileState | None = None) -> "ByteSource":
+        """Open a regular file for reading; `state` is what it must be, where somebody has looked at it before.
 
         Raises
         ------
         ModelFileError
-            The path cannot be opened or is not a regular file. Nothing stays open.
+            The path cannot be opened, is not a regular file, or is another one by now. Nothing stays open.
         """
-        return cls(_File(path))
+        source = cls(_File(path))
+        if state not in (None, source.state):
+            source.close()
+            raise source.error(0, "file", "changed since it was looked at; try again")
+        return source
 
     @classmethod
     def of_bytes(cls, data: bytes | bytearray | memoryview, name: str) -> "ByteSource":
@@ -139,6 +144,11 @@ class ByteSource:
     def name(self) -> str:
         """Path of the file, or the name given for the buffer."""
         return self._storage.name
+
+    @property
+    def state(self) -> FileState | None:
+        """What the file was when it was opened, for who opens it again; None for a buffer."""
+        return None if self.status is None else file_state(self.status)
 
     @property
     def status(self) -> os.stat_result | None:

@@ -27,8 +27,8 @@ def write_om(
 ) -> None:
     """Write an OM file.
 
-    The same model gives the same bytes. Data that are `SparseBytes` become holes in the file; of streamed data a few
-    mebibytes are in memory at a time.
+    The file is for its owner only (0600). The same model gives the same bytes. Data that are `SparseBytes` become holes
+    in the file; of streamed data a few mebibytes are in memory at a time.
 
     Parameters
     ----------
@@ -42,7 +42,8 @@ def write_om(
         Where the bytes of constants go: 0 into the file, 1 into a file for each content, 2 into one file, as GE's
         option `ge.externalWeight`. Only for a model from `OmBuilder`.
     weight_dir
-        Folder for external weights; by default `weight` beside the file, where a loader looks for them.
+        Folder for external weights; by default `weight` beside the file, where a loader looks for them, and which must
+        be no link then.
 
     Raises
     ------
@@ -74,7 +75,8 @@ def write_om(
         write_atomically(target, _blob(model, compress=compress).write_to)
         return
     folder = target.parent / "weight" if weight_dir is None else Path(weight_dir)
-    with ExternalWeightsWriter(folder, external_weight, prefix=target.stem) as weights:
+    is_given = weight_dir is not None
+    with ExternalWeightsWriter(folder, external_weight, prefix=target.stem, follow_link=is_given) as weights:
         blob = _blob(weights.move_out(model), compress=compress)
         write_atomically(target, blob.write_to, before_naming=weights.write_meta)
         weights.commit()

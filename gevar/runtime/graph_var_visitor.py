@@ -109,6 +109,7 @@ class GraphVarVisitor:
         """
         if self._vm.is_asleep(self._device_id):
             raise StateError(f"the variables sleep on device {self._device_id}: call wake first")
+        self._weight_dir.forget()
         by_type: dict[str, list[VarOp]] = {VARIABLE: [], CONSTANTOP: [], FILECONSTANT: []}
         for op in ops:
             by_type.get(op.op_type, []).append(op)

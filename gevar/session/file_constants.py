@@ -109,7 +109,7 @@ def _place_in_file(one: _Asked, loading: Loading) -> PlacedWeight:
     if info.offset + info.tensor_bytes > file.size_bytes:
         reason = f"{info.tensor_bytes} B at {info.offset} do not lie in the {file.size_bytes} B of {file.path}"
         raise VariableError(one.op.name, reason, status=PARAM_INVALID)
-    region = FileRegion(file.path, info.offset, info.length or info.tensor_bytes)
+    region = FileRegion(file.path, info.offset, info.length or info.tensor_bytes, file.state)
     whole = WeightSlice(file, 0, file.size_bytes)
     return _in_block(one, whole, file.size_bytes, info.offset, region, SHARED_FILE, loading)
 

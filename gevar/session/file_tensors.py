@@ -72,7 +72,7 @@ class FileTensor:
         """
         if self.const is not None:
             if path is not None and self.const.file_offset is not None:
-                return FileRegion(path, self.const.file_offset, self.const.size_bytes)
+                return FileRegion(path, self.const.file_offset, self.const.size_bytes, self.model.source.state)
             return self.const.data()
         value = self.desc.init_value if self.node.type == VARIABLE else None
         return None if value is None else memoryview(value.data)

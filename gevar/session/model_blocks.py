@@ -38,7 +38,7 @@ class ModelBlocks:
         if weights is not None and weights.size_bytes:
             self.weights = loading.malloc(f"weights of {model.name}", weights.size_bytes)
             if loading.path is not None:
-                loading.request(FileRegion(loading.path, weights.base, weights.size_bytes), self.weights)
+                loading.request(FileRegion(loading.path, weights.base, weights.size_bytes, weights.state), self.weights)
             else:
                 loading.request(weights.view(0, weights.size_bytes, "weights"), self.weights)
         inline_bytes = sum(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gevar.memory import MemoryManager
 from gevar.types import DevAddr, DeviceId, MemType
-from gevar.weights.file_constant import WeightFile
+from gevar.weights.weight_directory import WeightFile
 
 _HBM = MemType.RT_MEMORY_HBM
 

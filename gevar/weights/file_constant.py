@@ -1,25 +1,27 @@
-"""External weights: what a FileConstant says about its bytes, and the file that has them.
+"""External weights: what a FileConstant says about its bytes.
 
 A node names its file in one of three ways, the first that is there counts: `location`, with `offset` and `length`; the
 path `file_path`; a `file_id`, whose path is in the option ``ge.exec.value_bins``. The directory in a `location` does
-not count: the file lies in the weight directory. No name leads out of the directories that are allowed.
+not count: the file lies in the weight directory, see `gevar.weights.weight_directory`.
 
 Source: GE source, base/common/file_constant_utils/file_constant_utils.cc.
 Differs: edges 31 and 32 of docs/differences.md.
 """
 
-import os
-import stat
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gevar.errors import FormatError, LoadError, SizeOverflowError, VariableError
 from gevar.status import FAILED, PARAM_INVALID
 from gevar.types.tensor_sizes import calc_tensor_mem_size
 from gevar.var import VarOp
 from gevar.weights.file_region import FileRegion
+
+if TYPE_CHECKING:
+    from gevar.weights.weight_directory import WeightFile
 
 LOCATION: Final = "location"
 FILE_PATH: Final = "file_path"
@@ -61,6 +63,12 @@ class FileConstantInfo:
         return self.file.rpartition("/")[2]
 
     @property
+    def folder(self) -> str:
+        """Directory of the file as it is named; "" where it has none."""
+        folder = posixpath.normpath(posixpath.dirname(self.file))
+        return "" if folder == "." else folder
+
+    @property
     def alloc_bytes(self) -> int:
         """Device memory for a block of its own."""
         return max(self.size_bytes, self.tensor_bytes, self.length)
@@ -87,7 +95,7 @@ class FileConstantInfo:
             raise VariableError(self.name, reason, status=PARAM_INVALID)
         self.check_room(file.path, file.size_bytes)
         rest = file.size_bytes - self.offset
-        return FileRegion(file.path, self.offset, self.length or min(self.size_bytes, max(rest, 0)))
+        return FileRegion(file.path, self.offset, self.length or min(self.size_bytes, max(rest, 0)), file.state)
 
     def check_room(self, where: Path | str, present_bytes: int) -> None:
         """Refuse a file, or memory in its place, that ends before the bytes do.
@@ -101,25 +109,6 @@ class FileConstantInfo:
             got = max(0, present_bytes - self.offset)
             reason = f"weight {self.name} passes the end, there are {present_bytes} B"
             raise LoadError(where, self.offset, self.needed_bytes, got, reason)
-
-
-@dataclass(frozen=True, slots=True)
-class WeightFile:
-    """A file of weights, as it was when it was looked at.
-
-    Attributes
-    ----------
-    path : Path
-        Its real path.
-    size_bytes : int
-        Its size.
-    state : tuple of int
-        Device, number and time of change: another state is another file.
-    """
-
-    path: Path
-    size_bytes: int
-    state: tuple[int, int, int]
 
 
 def file_constant_info(op: VarOp, paths_by_id: Mapping[str, str]) -> FileConstantInfo:
@@ -171,79 +160,3 @@ def _file_name(op: VarOp, paths_by_id: Mapping[str, str]) -> tuple[str, str]:
                 raise VariableError(op.name, reason, status=FAILED)
             return attr, paths_by_id[value]
     raise VariableError(op.name, f"it names no file: none of {LOCATION}, {FILE_PATH}, {FILE_ID}", status=FAILED)
-
-
-class WeightDirectory:
-    """Where the files of a model's weights may lie.
-
-    Parameters
-    ----------
-    given
-        Directory that the caller names; None for the folder `weight` beside the model.
-    model_path
-        File of the model; None when its bytes are in memory.
-
-    Raises
-    ------
-    LoadError
-        The directory that was given is not there.
-    """
-
-    def __init__(self, given: str | os.PathLike[str] | None, model_path: Path | None) -> None:
-        model_dir = None if model_path is None else Path(os.path.realpath(model_path)).parent
-        self.path: Path | None = None if model_dir is None else Path(os.path.realpath(model_dir / "weight"))
-        if given is not None:
-            self.path = Path(os.path.realpath(given))
-            if not self.path.is_dir():
-                raise LoadError(os.fspath(given), 0, 0, 0, "the weight directory is not there", status=FAILED)
-        self._allowed = [folder for folder in (self.path, model_dir) if folder is not None]
-        self._found: dict[tuple[str, str], WeightFile] = {}
-
-    def find(self, info: FileConstantInfo) -> WeightFile:
-        """Return the file of a weight; each file is looked at once.
-
-        Raises
-        ------
-        LoadError
-            The file leads out of the directories that are allowed, is not there, is no regular file, or no weight
-            directory is known (status FAILED). Nothing was opened.
-        """
-        key = (info.named_by, info.file)
-        if key not in self._found:
-            self._found[key] = self._look_at(info)
-        return self._found[key]
-
-    def _look_at(self, info: FileConstantInfo) -> WeightFile:
-        path = self._path(info)
-        try:
-            real = Path(os.path.realpath(path))
-            found = real.stat()
-        except (OSError, ValueError) as error:
-            raise _refused(info, path, f"cannot be opened: {error}") from error
-        if info.named_by != FILE_ID and not any(real.is_relative_to(folder) for folder in self._folders(info)):
-            raise _refused(info, path, f"leads to {real}, outside the directories of the weights; copy it there")
-        if not stat.S_ISREG(found.st_mode):
-            raise _refused(info, path, "is no regular file")
-        return WeightFile(real, found.st_size, (found.st_dev, found.st_ino, found.st_mtime_ns))
-
-    def _path(self, info: FileConstantInfo) -> Path:
-        if info.named_by == FILE_ID:
-            return Path(info.file)
-        if ".." in info.file.split("/") or "\0" in info.file:
-            raise _refused(info, info.file, "leads out of the directory of the weights")
-        if info.named_by == FILE_PATH:
-            return Path(info.file)
-        if self.path is None:
-            raise _refused(info, info.file, "no directory is known for a model from memory; give weight_dir")
-        if info.base_name in ("", "."):
-            raise _refused(info, info.file, "names no file")
-        return self.path / info.base_name
-
-    def _folders(self, info: FileConstantInfo) -> list[Path]:
-        """Directories that a file may lie in: a path counts from the working directory, too."""
-        return self._allowed[:1] if info.named_by == LOCATION else [*self._allowed, Path(os.path.realpath("."))]
-
-
-def _refused(info: FileConstantInfo, path: Path | str, reason: str) -> LoadError:
-    text = f"the file of weight {info.name} {reason}"
-    return LoadError(path, info.offset, info.needed_bytes, 0, text, status=FAILED)

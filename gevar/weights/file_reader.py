@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from gevar.errors import LoadError
-from gevar.weights.file_region import FileRegion, FileState
+from gevar.om.regular_file import FileState, file_state
+from gevar.weights.file_region import FileRegion
 
 PAGE_BYTES: Final = 4096
 """Places, sizes and memory of reads past the page cache are multiples of this."""
@@ -36,7 +37,7 @@ class FileReader(Protocol):
 
     @property
     def state(self) -> FileState:
-        """Device, number and time of change when the file was opened."""
+        """Return what the file was when it was opened."""
 
     def read_into(self, offset: int, view: memoryview) -> int:
         """Read up to as many bytes as `view` has and return how many came; 0 at the end. Raises `OSError`."""
@@ -82,9 +83,7 @@ class PreadReader:
                 self.mode = f"page cache, O_DIRECT refused: {error.strerror}"
         if self._file < 0:
             self._file = os.open(path, _FLAGS)
-        found = os.fstat(self._file)
-        self._size_bytes = found.st_size
-        self.state: FileState = (found.st_dev, found.st_ino, found.st_mtime_ns)
+        self.state = file_state(os.fstat(self._file))
 
     @property
     def descriptor(self) -> int | None:
@@ -98,15 +97,16 @@ class PreadReader:
     def change(self) -> str:
         """Compare the file, and what its name leads to now, with what was opened."""
         try:
-            now, named = os.fstat(self._file), self._path.stat()
+            now, named = file_state(os.fstat(self._file)), file_state(self._path.stat())
         except OSError as error:
             return f"the file went away while it was read: {error.strerror}"
-        if now.st_size != self._size_bytes:
-            how = "grew" if now.st_size > self._size_bytes else "was cut"
-            return f"the file {how} from {self._size_bytes} B to {now.st_size} B while it was read"
-        if (named.st_dev, named.st_ino) != self.state[:2]:
+        before = self.state
+        if now.size_bytes != before.size_bytes:
+            how = "grew" if now.size_bytes > before.size_bytes else "was cut"
+            return f"the file {how} from {before.size_bytes} B to {now.size_bytes} B while it was read"
+        if named[:2] != before[:2]:
             return "another file took its place while it was read"
-        return "" if now.st_mtime_ns == self.state[2] else "the file was written while it was read"
+        return "" if now == before else "the file was written while it was read"
 
     def close(self) -> None:
         """Close the file."""
@@ -119,13 +119,16 @@ def open_region(region: FileRegion, stack: ExitStack) -> int:
     Raises
     ------
     LoadError
-        The file cannot be opened.
+        The file cannot be opened, or is another one than when it was looked at.
     """
     try:
         file = os.open(region.path, _FLAGS)
     except OSError as error:
         raise LoadError(region.path, region.offset, region.size_bytes, 0, error.strerror or str(error)) from error
     stack.callback(os.close, file)
+    if region.state not in (None, file_state(os.fstat(file))):
+        reason = "the file changed since it was looked at; load again"
+        raise LoadError(region.path, region.offset, region.size_bytes, 0, reason)
     return file
 
 

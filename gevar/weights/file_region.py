@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acl_shim import Device
-
-FileState = tuple[int, int, int]
-"""Device, number and time of change of a file: another state is another file."""
+from gevar.om.regular_file import FileState
 
 
 @dataclass(frozen=True, slots=True)

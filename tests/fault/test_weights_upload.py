@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gevar.errors import LoadError
+from gevar.om.regular_file import file_state
 from gevar.weights import FileRegion, PreadReader, UploadRequest, upload
 from tests.helpers.runtime import host_runtime
 
@@ -128,7 +129,7 @@ def test_a_file_that_changes_after_it_was_read(path: Path, how: str) -> None:
 @pytest.mark.parametrize("how", ["replaced", "written"])
 def test_a_file_that_changed_since_it_was_looked_at(path: Path, how: str) -> None:
     found = path.stat()
-    region = FileRegion(path, 0, SIZE, (found.st_dev, found.st_ino, found.st_mtime_ns))
+    region = FileRegion(path, 0, SIZE, file_state(found))
     device = host_runtime().device(0)
     with device.malloc(SIZE) as buffer:
         assert upload(device, [UploadRequest(region, buffer.addr)]).size_bytes == SIZE

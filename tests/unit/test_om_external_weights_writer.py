@@ -381,7 +381,7 @@ def test_links_lead_nothing_out_of_the_folder(
         assert (tmp_path / "weight" / name).read_bytes() == octets(9)
         assert not (tmp_path / "weight" / name).is_symlink()
     else:
-        with pytest.raises(OSError, match=r"hard links|symbolic links"):
+        with pytest.raises(OSError, match=r"hard links|symbolic link"):
             net(a=octets(9)).write(tmp_path / "m.om", external_weight=mode)
         assert not (tmp_path / "m.om").exists()
     assert (tmp_path / "secret").read_bytes() == b"secret"
@@ -398,7 +398,7 @@ def test_pipes_are_refused_at_once(tmp_path: Path, name: str) -> None:
 
 def test_what_a_killed_writer_had_begun_is_removed(tmp_path: Path) -> None:
     (tmp_path / "weight").mkdir()
-    for name in (".gevar-weights.tmp", ".gevar-weights-0123.tmp", "other.tmp"):
+    for name in (".gevar-0123456789abcdef.tmp", ".gevar-fedcba9876543210.tmp", "other.tmp"):
         (tmp_path / "weight" / name).write_bytes(b"half")
     net(a=octets(9)).write(tmp_path / "m.om", external_weight=1)
     assert [path.name for path in (tmp_path / "weight").glob("*.tmp")] == ["other.tmp"]

@@ -419,7 +419,7 @@ def test_a_file_that_is_cut_while_it_is_read(vm: VarManager, tmp_path: Path, mon
             return assign(name, op, desc, mem_type)
 
         patch.setattr(vm, "assign_var_mem", cut_then_assign)
-        with pytest.raises(LoadError, match="the file ends here"):
+        with pytest.raises(LoadError, match="changed since it was looked at"):
             visitor.init(ops)
     assert vm.get_var_load_state(logic_addr) is LoadState.ABSENT
     assert not vm.is_var_ready("w", make_desc(64))

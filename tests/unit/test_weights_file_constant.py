@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gevar.errors import LoadError, VariableError
+from gevar.om.regular_file import file_state
 from gevar.status import FAILED, PARAM_INVALID
 from gevar.types import DataType, Format, TensorDesc
 from gevar.var import VarOp
@@ -109,7 +110,7 @@ def test_the_region(
 ) -> None:
     info = info_of(location="w.bin", offset=offset, length=length, size=size)
     path = (folder / "weight" / "w.bin").resolve()
-    assert info.region(directory.find(info)) == FileRegion(path, *expected)
+    assert info.region(directory.find(info)) == FileRegion(path, *expected, file_state(path.stat()))
 
 
 @pytest.mark.parametrize(("offset", "length", "got"), [(85, 0, 15), (96, 16, 4), (1000, 1, 0), (2**62, 16, 0)])

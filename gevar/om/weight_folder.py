@@ -1,0 +1,253 @@
+"""A folder of external weights that one writer has for itself, and the files that it makes there.
+
+The folder is opened once, and every file by its name in it: another folder or link in its place makes no difference.
+The lock is that of `meta.json`, as in GE.
+
+Source: GE source, base/common/file_constant_utils.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from gevar.align import SESSION_MEM_ALIGN_BYTES, align_up
+from gevar.om.atomic_file import make_draft, remove_drafts, write_in
+from gevar.om.regular_file import open_regular
+from gevar.om.stored_bytes import CHUNK_BYTES, Content, chunks_of
+from gevar.om.weight_list import META_FILE, WeightList
+
+
+class WeightFolder:
+    """A folder of external weights, held under an exclusive lock from `open` to `close`.
+
+    What is written is taken back by `close` unless `commit` was called.
+
+    Parameters
+    ----------
+    path
+        The folder; `open` makes it if it is not there, its parent must be.
+    follow_link
+        Whether the folder may be a link.
+
+    Thread safety: one object belongs to one thread; other writers of the folder, in other processes too, wait.
+    """
+
+    def __init__(self, path: Path, *, follow_link: bool = True) -> None:
+        self.path = path
+        self._flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow_link else os.O_NOFOLLOW)
+        self._undo = ExitStack()
+        self._held = ExitStack()
+        self._fd = -1
+
+    def open(self) -> None:
+        """Open and lock the folder, and remove what killed writers had begun.
+
+        Raises
+        ------
+        OSError
+            Folder or list cannot be made or opened, or are no folder and no regular file. Nothing is held then.
+        """
+        try:
+            self._take_lock()
+            remove_drafts(self._fd)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Take back what was not committed, and let others have the folder."""
+        try:
+            self._undo.close()
+        finally:
+            self._held.close()
+
+    def commit(self) -> None:
+        """Keep everything."""
+        self._undo.pop_all()
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a file; none where it is not there.
+
+        Raises
+        ------
+        OSError
+            It cannot be read, is a link, or no regular file.
+        """
+        try:
+            fd = open_regular(name, os.O_RDONLY, dir_fd=self._fd)
+        except FileNotFoundError:
+            return b""
+        with os.fdopen(fd, "rb") as file:
+            return file.read()
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Give a file new bytes, until they are taken back; errors are those of `read`, and of writing."""
+        before = self.read(name)
+        self._put(name, data)
+        if before:
+            self._undo.callback(self._put, name, before)
+        else:
+            self._undo.callback(self._remove, name)
+
+    def _put(self, name: str, data: bytes) -> None:
+        """Write a file. A new list is locked before it has its name, so that the lock is never without one."""
+
+        def write(file: BinaryIO) -> None:
+            file.write(data)
+            if name == META_FILE:
+                fd = os.dup(file.fileno())
+                self._held.callback(os.close, fd)
+                fcntl.flock(fd, fcntl.LOCK_EX)
+
+        write_in(self._fd, name, write)
+
+    def sync(self) -> None:
+        """Bring the names of files to the disk, so that no list there names one that is not."""
+        with suppress(OSError):  # where folders cannot be synced, their names are as safe as they can be
+            os.fsync(self._fd)
+
+    def holds(self, name: str, offset: int, size_bytes: int, sha256: str, *, whole: bool = False) -> bool:
+        """Tell whether a file has bytes of this digest in a place, and, if `whole`, nothing else.
+
+        A link or device has none.
+        """
+        try:
+            fd = open_regular(name, os.O_RDONLY, dir_fd=self._fd)
+        except OSError:
+            return False
+        digest = hashlib.sha256()
+        with os.fdopen(fd, "rb") as file:
+            there_bytes = os.fstat(fd).st_size
+            if offset + size_bytes > there_bytes or (whole and size_bytes != there_bytes):
+                return False
+            file.seek(offset)
+            while chunk := file.read(min(CHUNK_BYTES, size_bytes)):
+                digest.update(chunk)
+                size_bytes -= len(chunk)
+        return not size_bytes and digest.hexdigest() == sha256
+
+    def write(self, name: str, data: Content) -> None:
+        """Write a file of its own for some bytes; one that is there is replaced, and stays so.
+
+        Raises
+        ------
+        OSError, ModelFileError
+            It cannot be written, or the bytes cannot be read.
+        """
+        if not self._is_there(name):
+            self._undo.callback(self._remove, name)
+        write_in(self._fd, name, lambda file: _write_content(data, file))
+
+    def append(self, name: str, data: Content) -> int:
+        """Write bytes behind those of a file, from a multiple of 512 to one, and return their offset.
+
+        Raises
+        ------
+        OSError, ModelFileError
+            As `write`; or the file is a link or has other names, whose bytes would change with it.
+        """
+        if not self._is_there(name):
+            self._undo.callback(self._remove, name)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        with os.fdopen(open_regular(name, flags, dir_fd=self._fd, is_own=True), "ab") as file:
+            size_bytes = os.fstat(file.fileno()).st_size
+            self._undo.callback(self._cut, name, size_bytes)
+            offset = align_up(size_bytes, SESSION_MEM_ALIGN_BYTES)
+            file.truncate(offset)
+            _write_content(data, file)
+            file.truncate(align_up(offset + data.nbytes, SESSION_MEM_ALIGN_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        return offset
+
+    def _is_there(self, name: str) -> bool:
+        with suppress(FileNotFoundError):
+            os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+            return True
+        return False
+
+    def _remove(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self._fd)
+
+    def _cut(self, name: str, size_bytes: int) -> None:
+        """Take back what was appended to a file."""
+        with suppress(FileNotFoundError):
+            fd = open_regular(name, os.O_RDWR, dir_fd=self._fd)
+            with os.fdopen(fd, "r+b") as file:
+                file.truncate(size_bytes)
+
+    def _take_lock(self) -> None:
+        """Lock the list; it may be replaced or removed while we wait, and the folder too, then a new one counts."""
+        while True:
+            self._make_folder()
+            with ExitStack() as stack:
+                try:
+                    folder = os.open(self.path, self._flags)
+                    stack.callback(os.close, folder)
+                    is_new = _make_list(folder)
+                    lock = open_regular(META_FILE, os.O_RDWR, dir_fd=folder)
+                except FileNotFoundError:
+                    if self.path.is_symlink() and not self.path.exists():
+                        raise
+                    continue  # another writer took it back
+                except OSError as error:
+                    if error.errno in (errno.ELOOP, errno.ENOTDIR) and self.path.is_symlink():
+                        reason = "the folder of external weights is a link; name the folder that it leads to"
+                        raise OSError(error.errno, reason, str(self.path)) from error
+                    raise
+                stack.callback(os.close, lock)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if _is_named(self.path, folder) and _is_named(META_FILE, lock, folder):
+                    self._held, self._fd = stack.pop_all(), folder
+                    break
+        if is_new:
+            self._undo.callback(self._remove, META_FILE)
+
+    def _make_folder(self) -> None:
+        try:
+            self.path.mkdir(mode=0o700)
+        except FileExistsError:  # it was there, or another writer was quicker
+            return
+        self._undo.callback(_remove_if_empty, self.path)
+
+
+def _is_named(path: str | Path, fd: int, folder: int | None = None) -> bool:
+    """Tell whether a path names what is open."""
+    try:
+        return os.path.samestat(os.stat(path, dir_fd=folder), os.fstat(fd))
+    except FileNotFoundError:
+        return False
+
+
+def _make_list(folder: int) -> bool:
+    """Make an empty list unless one is there, and tell whether that was done; it has its name only with its bytes."""
+    with suppress(FileNotFoundError):
+        os.stat(META_FILE, dir_fd=folder, follow_symlinks=False)
+        return False
+    draft, fd = make_draft(folder)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(WeightList().to_bytes())
+        os.link(draft, META_FILE, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:  # another writer was quicker
+        return False
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=folder)
+    return True
+
+
+def _remove_if_empty(folder: Path) -> None:
+    """Remove a folder, unless another writer has put something into it."""
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _write_content(data: Content, file: BinaryIO) -> None:
+    for chunk in chunks_of(data):
+        file.write(chunk)

@@ -1,0 +1,145 @@
+"""Where the files of external weights may lie, and what they were when they were looked at.
+
+No name leads out of the directories that are allowed: neither by its text, nor by a symbolic or hard link, nor by one
+that comes in its place while it is looked at. The file is opened once, each folder on the way by its descriptor, and
+what is told is of the open file; whoever reads it later compares.
+
+Source: GE source, base/common/file_constant_utils/file_constant_utils.cc.
+Differs: rows climbing-location, any-path, hard-link and same-name of docs/differences.md.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gevar.errors import LoadError
+from gevar.om.regular_file import FileState, file_state, open_inside, open_regular
+from gevar.status import FAILED
+from gevar.weights.file_constant import FILE_ID, FILE_PATH, LOCATION, FileConstantInfo
+
+WEIGHT_FOLDER: Final = "weight"
+"""Name of the folder beside a model that its external weights lie in."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightFile:
+    """A file of weights, as it was when it was looked at.
+
+    Attributes
+    ----------
+    path : Path
+        Its real path.
+    state : FileState
+        What it was: another state is another file.
+    """
+
+    path: Path
+    state: FileState
+
+    @property
+    def size_bytes(self) -> int:
+        """Its size."""
+        return self.state.size_bytes
+
+
+class WeightDirectory:
+    """Where the files of a model's weights may lie.
+
+    Parameters
+    ----------
+    given
+        Directory that the caller names; None for the folder `weight` beside the model, which is no link that leads out
+        of the model's directory.
+    model_path
+        File of the model; None when its bytes are in memory.
+
+    Attributes
+    ----------
+    path : Path or None
+        The directory; None where none is known.
+
+    Raises
+    ------
+    LoadError
+        The directory that was given is not there.
+    """
+
+    def __init__(self, given: str | os.PathLike[str] | None, model_path: Path | None) -> None:
+        model_dir = None if model_path is None else Path(os.path.realpath(model_path)).parent
+        self.path: Path | None = None if model_dir is None else model_dir / WEIGHT_FOLDER
+        self._root = model_dir
+        if given is not None:
+            self.path = self._root = Path(os.path.realpath(given))
+            if not self.path.is_dir():
+                raise LoadError(os.fspath(given), 0, 0, 0, "the weight directory is not there", status=FAILED)
+        self._allowed = [folder for folder in (self._root, model_dir) if folder is not None]
+        self._found: dict[tuple[str, str], WeightFile] = {}
+        self._folders_by_name: dict[str, str] = {}
+
+    def find(self, info: FileConstantInfo) -> WeightFile:
+        """Return the file of a weight; each file is looked at once.
+
+        Raises
+        ------
+        LoadError
+            The file leads out of the directories that are allowed, is not there, or is no regular file; the model names
+            another one that would be the same in the weight directory; or no weight directory is known (status FAILED).
+        """
+        key = (info.named_by, info.file)
+        if key not in self._found:
+            self._found[key] = self._look_at(info)
+        return self._found[key]
+
+    def forget(self) -> None:
+        """Look at every file anew from now on."""
+        self._found.clear()
+        self._folders_by_name.clear()
+
+    def _look_at(self, info: FileConstantInfo) -> WeightFile:
+        path = self._path(info)
+        try:
+            real = Path(os.path.realpath(path))
+            fd = open_regular(real, os.O_RDONLY) if info.named_by == FILE_ID else self._open(info, path, real)
+        except (OSError, ValueError) as error:
+            if isinstance(error, LoadError):
+                raise
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise _refused(info, path, f"cannot be opened: {reason}") from error
+        try:
+            return WeightFile(real, file_state(os.fstat(fd)))
+        finally:
+            os.close(fd)
+
+    def _open(self, info: FileConstantInfo, path: Path, real: Path) -> int:
+        for root in self._roots(info):
+            if real.is_relative_to(root) and real != root:
+                return open_inside(root, real)
+        raise _refused(info, path, f"leads to {real}, outside the directories of the weights; copy it there")
+
+    def _path(self, info: FileConstantInfo) -> Path:
+        if info.named_by == FILE_ID:
+            return Path(info.file)
+        if ".." in info.file.split("/") or "\0" in info.file:
+            raise _refused(info, info.file, "leads out of the directory of the weights")
+        if info.named_by == FILE_PATH:
+            return Path(info.file)
+        if self.path is None:
+            raise _refused(info, info.file, "no directory is known for a model from memory; give weight_dir")
+        if info.base_name in ("", "."):
+            raise _refused(info, info.file, "names no file")
+        if info.folder and (known := self._folders_by_name.setdefault(info.base_name, info.folder)) != info.folder:
+            reason = f"has the name of one in {known}, and the weight directory has one file of it; give it another"
+            raise _refused(info, info.file, reason)
+        return self.path / info.base_name
+
+    def _roots(self, info: FileConstantInfo) -> list[Path]:
+        """Directories that a file may lie in: a path counts from the working directory, too."""
+        if info.named_by == LOCATION:
+            return self._allowed[:1]
+        return [*self._allowed, Path(os.path.realpath("."))]
+
+
+def _refused(info: FileConstantInfo, path: Path | str, reason: str) -> LoadError:
+    text = f"the file of weight {info.name} {reason}"
+    return LoadError(path, info.offset, info.needed_bytes, 0, text, status=FAILED)
