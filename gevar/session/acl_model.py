@@ -163,12 +163,14 @@ def external_weights(loading: Loading) -> Mapping[str, AddressRange]:
     A file in several blocks, or in one whose size is no multiple of 32 bytes, is left to the runtime, which reads it.
     """
     blocks: dict[str, set[WeightBlock]] = {}
-    for block in loading.weight_blocks:
-        blocks.setdefault(block.key.file.path.name, set()).add(block)
+    offsets: dict[str, int] = {}
+    for key, block in loading.weight_blocks:
+        blocks.setdefault(key.file.path.name, set()).add(block)
+        offsets[key.file.path.name] = key.offset
     found = {
         name: AddressRange(block.dev_addr, block.size_bytes)
         for name, (block, *others) in blocks.items()
-        if not others and not block.key.offset and not block.size_bytes % _WEIGHT_MULTIPLE
+        if not others and not offsets[name] and not block.size_bytes % _WEIGHT_MULTIPLE
     }
     given = {
         name: AddressRange(memory.dev_addr, memory.size_bytes) for name, memory in loading.external_weights.items()

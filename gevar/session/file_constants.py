@@ -8,6 +8,7 @@ Differs: edges 32 and 33 of docs/differences.md.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from gevar.errors import VariableError
@@ -19,6 +20,7 @@ from gevar.var import VarOp
 from gevar.weights import FileConstantInfo, FileRegion, WeightSlice, file_constant_info
 
 SHARED_SLICE: Final = "shared: same file slice"
+EQUAL_WEIGHTS: Final = "shared: equal weights"
 SHARED_FILE: Final = "shared: block of its file"
 IN_VARIABLES: Final = "shared: variable of the session"
 CALLERS: Final = "memory of the caller"
@@ -87,7 +89,8 @@ def _place_variable(one: _Asked, loading: Loading) -> PlacedWeight:
     logic_addr = manager.get_var_addr(one.op.name, desc)
     dev_addr = manager.get_var_memory_addr(logic_addr, MemType.RT_MEMORY_HBM, loading.device_id)
     region = one.info.region(loading.weight_dir.find(one.info))
-    loading.request_once(region, logic_addr, dev_addr)
+    _check_listed(one, region, loading)
+    loading.request_once(region, logic_addr, dev_addr, loading.digests)
     return PlacedWeight(logic_addr, dev_addr, region, IN_VARIABLES)
 
 
@@ -136,5 +139,14 @@ def _in_block(
     """A FileConstant at an offset of the block that holds a slice of its file."""
     if not size_bytes:
         return PlacedWeight(one.logic_addr, None, region, "")
+    _check_listed(one, region, loading)
     block, is_new = loading.weight_block(piece, size_bytes)
+    if block.key != piece:
+        sharing = EQUAL_WEIGHTS
     return PlacedWeight(one.logic_addr, DevAddr(block.dev_addr + offset), region, "" if is_new else sharing)
+
+
+def _check_listed(one: _Asked, region: FileRegion, loading: Loading) -> None:
+    """Refuse a weight of which bytes have no digest, where digests are to be compared."""
+    if loading.digests is not None:
+        loading.digests.check_listed(replace(region, size_bytes=one.info.needed_bytes))

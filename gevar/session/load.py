@@ -14,13 +14,16 @@ from gevar.om.om_file import Kind
 from gevar.session.acl_model import can_hand_over, hand_over
 from gevar.session.bundle import check_bundle
 from gevar.session.caller_device import caller_device
+from gevar.session.equal_weights import EqualWeights
 from gevar.session.file_tensors import ModelSource, files_inside, open_model
+from gevar.session.listed_digests import ListedDigests
 from gevar.session.loaded_model import LoadedModel
 from gevar.session.loading import ExternalWeightAddress, Loading
 from gevar.session.placing_models import ModelPlacer
 from gevar.session.session import Session
 from gevar.types import DeviceId
-from gevar.weights import WeightDirectory, upload, value_bins
+from gevar.weights import PreadReader, WeightDirectory, value_bins
+from gevar.weights.file_reader import OpenFile
 from gevar.weights.value_bins import VALUE_BINS
 
 _WEIGHT_MULTIPLE = 32
@@ -36,8 +39,11 @@ def load_model(
     backend: str | None = None,
     weight_dir: str | PathLike[str] | None = None,
     external_weights: Mapping[str, ExternalWeightAddress] | None = None,
+    share_equal: bool = False,
+    verify_digests: bool = False,
     workers: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
+    open_file: OpenFile = PreadReader,
 ) -> LoadedModel:
     """Load an OM model into device memory.
 
@@ -66,10 +72,17 @@ def load_model(
     external_weights
         Device memory of the caller's that holds a weight file from its start, by the file's name without directory. It
         comes before the file, and is never freed here.
+    share_equal
+        Whether the weights of a model, and external weights, share the memory of equal ones that other models of the
+        process have loaded so, in this session or another.
+    verify_digests
+        Whether external weights must have the digests that ``digests.json`` beside them lists.
     workers
         Reader threads, see `gevar.weights.upload`.
     on_progress
         Called with (bytes done, bytes in all) while weights are moved.
+    open_file
+        Opens a file of weights for reading.
 
     Returns
     -------
@@ -83,14 +96,15 @@ def load_model(
         smaller than the bundle says; the option ``ge.exec.value_bins`` cannot be read.
     ModelFileError
         The file is not an OM model, or is damaged; names file, offset and field. Or models of a bundle contradict each
-        other; or a weight directory is given and there are no external weights.
+        other; or a weight directory or digests are asked for and there are no external weights.
     OutOfMemoryError
         The device has not enough memory.
     VariableError, AddressError, FormatError
         A variable contradicts one of the session, does not lie in the variable space, or its initial value does not
         fit; an external weight does not say where it lies.
     LoadError
-        A file became shorter, or cannot be read; one of external weights is not there, or leads out of its directory.
+        A file became shorter, or cannot be read; one of external weights is not there, or leads out of its directory; a
+        digest differs, or none is listed for a weight.
     BackendUnavailableError, AclError, StateError
         No library serves; the runtime refuses; the session is closed.
 
@@ -124,13 +138,27 @@ def load_model(
                 check_bundle(om, session.rt_session)
             ids = value_bins(session.options.get(VALUE_BINS, ""))
             directory = WeightDirectory(weight_dir, path)
-            loading = Loading(session, DeviceId(device_id), path, directory, given, ids, stack)
+            digests = ListedDigests() if verify_digests else None
+            loading = Loading(
+                session=session,
+                device_id=DeviceId(device_id),
+                stack=stack,
+                share_equal=share_equal,
+                digests=digests,
+                path=path,
+                weight_dir=directory,
+                external_weights=given,
+                paths_by_id=ids,
+            )
+            if share_equal:
+                outer.enter_context(EqualWeights.instance(session.runtime).load())
             placer = ModelPlacer(loading)
             for inner in files_inside(om):
                 placer.place(inner)
-            placer.check_weight_dir(om, is_given=weight_dir is not None)
-            device = session.runtime.device(device_id)
-            report = upload(device, loading.requests, workers=workers, on_progress=on_progress)
+            for argument, is_given in (("weight_dir", weight_dir is not None), ("verify_digests", verify_digests)):
+                if is_given:
+                    placer.check_external(om, argument)
+            report = loading.upload(workers=workers, on_progress=on_progress, open_file=open_file)
             loading.commit()
             acl_model = None
             if can_hand_over(om, kind, loading):

@@ -1,15 +1,20 @@
 """What a load has got and has still to bring; all of it is undone with its stack."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from gevar.session.equal_weights import EqualWeights
+from gevar.session.listed_digests import ListedDigests
 from gevar.session.session import Session
+from gevar.session.stream_upload import Stream, upload_all
+from gevar.session.weight_content import WeightContent
 from gevar.types import DevAddr, DeviceId, LogicAddr, MemType
 from gevar.var import LoadTicket
-from gevar.weights import FileRegion, UploadRequest, WeightBlock, WeightDirectory, WeightSlice
+from gevar.weights import FileRegion, UploadReport, UploadRequest, WeightBlock, WeightDirectory, WeightSlice
+from gevar.weights.file_reader import OpenFile
 
 
 class ExternalWeightAddress(NamedTuple):
@@ -22,14 +27,158 @@ class ExternalWeightAddress(NamedTuple):
     size_bytes: int
 
 
-@dataclass(slots=True)
-class Loading:
-    """A load under way, under the lock of its session.
+class BlockHome(Protocol):
+    """Who has a block of weights: an `ExternalWeightManager` or `EqualWeights`."""
+
+    def make_private(self, block: WeightBlock) -> None:
+        """Share a block with nobody any more; raises `StateError` where others use it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class WeightLoading:
+    """A load of weights under way, under the lock of its session.
 
     Attributes
     ----------
     session, device_id
         Where to.
+    stack
+        Undoes what was got.
+    share_equal
+        Whether blocks with equal bytes are shared with all models of the process.
+    digests
+        What regions of files should hold; None where nothing is compared.
+    requests, streams
+        What is to be copied to the device.
+    weight_blocks
+        Blocks of weights that were got, with the slice of a file that each was got for.
+    device_bytes, saved_bytes
+        Device memory that was got, and that was not because a block was there.
+    """
+
+    session: Session
+    device_id: DeviceId
+    stack: ExitStack
+    share_equal: bool = False
+    digests: ListedDigests | None = None
+    requests: list[UploadRequest] = field(default_factory=list)
+    streams: list[Stream] = field(default_factory=list)
+    weight_blocks: list[tuple[WeightSlice, WeightBlock]] = field(default_factory=list)
+    device_bytes: int = 0
+    saved_bytes: int = 0
+    _held: dict[WeightSlice, WeightBlock] = field(default_factory=dict)
+    _homes: dict[WeightBlock, BlockHome] = field(default_factory=dict)
+    _new: list[WeightBlock] = field(default_factory=list)
+
+    def weight_block(
+        self,
+        region: WeightSlice,
+        size_bytes: int,
+        content: WeightContent | None = None,
+        *,
+        is_external: bool = True,
+    ) -> tuple[WeightBlock, bool]:
+        """Get the block of a slice of a file for as long as the model is loaded; ask for its bytes where it is new.
+
+        Parameters
+        ----------
+        region
+            The slice.
+        size_bytes
+            Bytes that the block must have.
+        content
+            Its bytes; by default they are in the file as they are.
+        is_external
+            Whether digests of them may be listed beside the file.
+
+        Returns
+        -------
+        tuple
+            The block, and whether it is new.
+        """
+        held = self._held.get(region)
+        if held is not None and held.size_bytes >= size_bytes:
+            return held, False
+        if content is None:
+            content = FileRegion(region.file.path, region.offset, region.size_bytes, region.file.state)
+        block, is_new = self._acquire(region, content, size_bytes)
+        self._held[region] = block
+        self.weight_blocks.append((region, block))
+        digests = self.digests if is_external else None
+        if is_new:
+            self.device_bytes += block.size_bytes
+            self._new.append(block)
+            self.bring(content, block.dev_addr, digests)
+        else:
+            self.saved_bytes += block.size_bytes
+            if digests is not None and not block.is_checked and block not in self._new:
+                digests.check_device(content, self.session.runtime.device(self.device_id), block.dev_addr)
+        block.is_checked |= digests is not None
+        return block, is_new
+
+    def _acquire(self, region: WeightSlice, content: WeightContent, size_bytes: int) -> tuple[WeightBlock, bool]:
+        own, device_id = self.session.external_weights, self.device_id
+        found = own.find(region, size_bytes, device_id) if self.share_equal else None
+        if self.share_equal and found is None:
+            equal = EqualWeights.instance(self.session.runtime)
+            shared, is_new = equal.acquire(region, content, size_bytes, device_id, self.session.id)
+            self.stack.callback(equal.release, shared, self.session.id)
+            self._homes[shared] = equal
+            return shared, is_new
+        block, is_new = (found, False) if found is not None else own.acquire(region, size_bytes, device_id)
+        self.stack.callback(own.release, block)
+        self._homes[block] = own
+        return block, is_new
+
+    def bring(self, content: WeightContent, dev_addr: DevAddr, digests: ListedDigests | None) -> None:
+        """Ask for the bytes of a weight at an address, to be compared with digests that are listed for them.
+
+        Raises
+        ------
+        LoadError, ModelFileError
+            None are listed.
+        """
+        if not isinstance(content, FileRegion) or digests is None:
+            self.request(content, dev_addr)
+            return
+        for piece, digest in digests.pieces(content):
+            addr = dev_addr + piece.offset - content.offset
+            self.requests.append(UploadRequest(piece, addr, digest=digest))
+
+    def request(self, content: WeightContent, dev_addr: DevAddr) -> None:
+        """Ask for bytes at an address; for none where there are none."""
+        if not isinstance(content, FileRegion | memoryview):
+            self.streams.append(Stream(content, dev_addr))
+            return
+        request = UploadRequest(content, dev_addr)
+        if request.size_bytes:
+            self.requests.append(request)
+
+    def upload(
+        self, *, workers: int | None, on_progress: Callable[[int, int], None] | None, open_file: OpenFile
+    ) -> UploadReport:
+        """Bring all that was asked for; raises as `gevar.session.stream_upload.upload_all`."""
+        device = self.session.runtime.device(self.device_id)
+        report = upload_all(
+            device, self.requests, self.streams, workers=workers, on_progress=on_progress, open_file=open_file
+        )
+        for block in self._new:
+            home = self._homes[block]
+            if isinstance(home, EqualWeights):
+                home.arrived(block)
+        return report
+
+    def homes(self) -> list[tuple[WeightBlock, BlockHome]]:
+        """Return the blocks that were got, each with who has it."""
+        return list(self._homes.items())
+
+
+@dataclass(slots=True, kw_only=True)
+class Loading(WeightLoading):
+    """A load of a model.
+
+    Attributes
+    ----------
     path
         File of the model; None when its bytes are in memory.
     weight_dir
@@ -38,24 +187,12 @@ class Loading:
         Memory of the caller's by file name.
     paths_by_id
         Files of external weights by id.
-    stack
-        Undoes what was got.
-    requests
-        What is to be copied to the device.
-    weight_blocks
-        Blocks of external weights that were got, one for each time.
     """
 
-    session: Session
-    device_id: DeviceId
     path: Path | None
     weight_dir: WeightDirectory
     external_weights: Mapping[str, ExternalWeightAddress]
     paths_by_id: Mapping[str, str]
-    stack: ExitStack
-    requests: list[UploadRequest] = field(default_factory=list)
-    weight_blocks: list[WeightBlock] = field(default_factory=list)
-    device_bytes: int = 0
     _tickets: dict[LogicAddr, LoadTicket[int]] = field(default_factory=dict)
 
     def malloc(self, purpose: str, size_bytes: int) -> DevAddr:
@@ -66,24 +203,13 @@ class Loading:
         self.device_bytes += size_bytes
         return block
 
-    def weight_block(self, region: WeightSlice, size_bytes: int) -> tuple[WeightBlock, bool]:
-        """Get the block of a slice of a file for as long as the model is loaded; ask for its bytes where it is new."""
-        block, is_new = self.session.external_weights.acquire(region, size_bytes, self.device_id)
-        self.stack.callback(self.session.external_weights.release, block)
-        self.weight_blocks.append(block)
-        if is_new:
-            self.device_bytes += block.size_bytes
-            file = region.file
-            self.request(FileRegion(file.path, region.offset, region.size_bytes, file.state), block.dev_addr)
-        return block, is_new
-
-    def request(self, content: FileRegion | memoryview, dev_addr: DevAddr) -> None:
-        """Ask for bytes at an address; for none where there are none."""
-        request = UploadRequest(content, dev_addr)
-        if request.size_bytes:
-            self.requests.append(request)
-
-    def request_once(self, content: FileRegion | memoryview, logic_addr: LogicAddr, dev_addr: DevAddr) -> None:
+    def request_once(
+        self,
+        content: FileRegion | memoryview,
+        logic_addr: LogicAddr,
+        dev_addr: DevAddr,
+        digests: ListedDigests | None = None,
+    ) -> None:
         """Ask for the bytes of what starts at a logical address, once for each device and address."""
         if logic_addr in self._tickets:
             return
@@ -91,7 +217,7 @@ class Loading:
         if ticket is not None:
             self.stack.callback(ticket.abort)
             self._tickets[logic_addr] = ticket
-            self.request(content, dev_addr)
+            self.bring(content, dev_addr, digests)
 
     def commit(self) -> None:
         """Say that all bytes are there."""

@@ -11,6 +11,7 @@ from gevar.om.partition import PartitionType
 from gevar.session.file_tensors import FileTensor
 from gevar.session.loading import Loading
 from gevar.session.runtime_param import RuntimeParam
+from gevar.session.weight_content import content_bytes, slice_of
 from gevar.types import DevAddr, LogicAddr
 from gevar.weights import FileRegion
 
@@ -28,6 +29,13 @@ class ModelBlocks:
         Its sizes and bases.
     loading
         The load it belongs to.
+
+    Attributes
+    ----------
+    weights : DevAddr
+        The weights partition; 0 without one.
+    is_shared : bool
+        Whether that is the block of other weights with the same bytes.
     """
 
     def __init__(self, model: OmModel, param: RuntimeParam, loading: Loading) -> None:
@@ -35,12 +43,13 @@ class ModelBlocks:
         self._logic_base = param.weight_base
         weights = model.partition_source(PartitionType.WEIGHTS_DATA)
         self.weights = self._inline = DevAddr(0)
+        self.is_shared = False
         if weights is not None and weights.size_bytes:
-            self.weights = loading.malloc(f"weights of {model.name}", weights.size_bytes)
             if loading.path is not None:
-                loading.request(FileRegion(loading.path, weights.base, weights.size_bytes, weights.state), self.weights)
+                region = FileRegion(loading.path, weights.base, weights.size_bytes, weights.state)
+                self._place_weights(model, region)
             else:
-                loading.request(weights.view(0, weights.size_bytes, "weights"), self.weights)
+                self._place_weights(model, weights.view(0, weights.size_bytes, "weights"))
         inline_bytes = sum(
             align_up(const.size_bytes, SESSION_MEM_ALIGN_BYTES)
             for const in model.const_nodes()
@@ -48,6 +57,17 @@ class ModelBlocks:
         )
         if inline_bytes:
             self._inline = loading.malloc(f"inline constants of {model.name}", inline_bytes)
+
+    def _place_weights(self, model: OmModel, content: FileRegion | memoryview) -> None:
+        """Give the partition a block of its own, or one that has the same bytes."""
+        loading, size_bytes = self._loading, content_bytes(content)
+        if loading.share_equal:
+            key = slice_of(content, None, f"weights of {model.name}")
+            block, is_new = loading.weight_block(key, size_bytes, content, is_external=False)
+            self.weights, self.is_shared = block.dev_addr, not is_new
+        else:
+            self.weights = loading.malloc(f"weights of {model.name}", size_bytes)
+            loading.request(content, self.weights)
 
     def place(self, tensor: FileTensor) -> tuple[LogicAddr | None, DevAddr | None]:
         """Return logical and device address of a constant of this model; call once for each, in order.

@@ -3,15 +3,16 @@
 Source: GE source, runtime/v1/graph/load/model_manager/davinci_model.cc, RestoreDeviceVariables and what comes before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from gevar.errors import ModelFileError
 from gevar.om import OmFile
+from gevar.om.consts import ConstStorage
 from gevar.om.model import OmModel
 from gevar.om.node import CONSTANT, CONSTANTOP, CONSTPLACEHOLDER, FILECONSTANT
-from gevar.session.file_constants import PlacedWeight, place_file_constants
+from gevar.session.file_constants import EQUAL_WEIGHTS, PlacedWeight, place_file_constants
 from gevar.session.file_tensors import FileTensor, own_tensors
 from gevar.session.loaded_tensor import LoadedTensor
 from gevar.session.loading import Loading
@@ -70,7 +71,7 @@ class ModelPlacer:
         sharing = self._restore(ops)
         for index, tensor in enumerate(tensors):
             if tensor.node.type == CONSTANT:
-                self._place_const(tensor, *blocks[id(tensor.model)].place(tensor))
+                self._place_const(tensor, blocks[id(tensor.model)])
             elif tensor.node.type == FILECONSTANT:
                 found = weights[index]
                 self._add(tensor, found.logic_addr, found.dev_addr, "", found.sharing, found.region)
@@ -79,16 +80,16 @@ class ModelPlacer:
             else:
                 self._place_variable(tensor, ops[index], sharing[index], is_dynamic=om.header.is_dynamic)
 
-    def check_weight_dir(self, om: OmFile, *, is_given: bool) -> None:
-        """Refuse a weight directory for a file without external weights, as GE does.
+    def check_external(self, om: OmFile, argument: str) -> None:
+        """Refuse an argument about external weights for a file that has none; GE refuses the directory.
 
         Raises
         ------
         ModelFileError
             There are none.
         """
-        if is_given and not any(one.row.kind == FILECONSTANT for one in self.placed):
-            raise ModelFileError(om.path, None, FILECONSTANT, "none in this model, leave weight_dir out")
+        if not any(one.row.kind == FILECONSTANT for one in self.placed):
+            raise ModelFileError(om.path, None, FILECONSTANT, f"none in this model, leave {argument} out")
 
     def _init_variables(self, param: RuntimeParam) -> None:
         session, device_id = self._loading.session, self._loading.device_id
@@ -109,12 +110,15 @@ class ModelPlacer:
         placings: dict[VarKey, Placing] = {row.key: row.placing for row in vm.table()} if known else {}
         return {number: OF_SESSION if known[number] else _sharing(ops[number], placings) for number in known}
 
-    def _place_const(self, tensor: FileTensor, logic_addr: LogicAddr | None, dev_addr: DevAddr | None) -> None:
+    def _place_const(self, tensor: FileTensor, blocks: ModelBlocks) -> None:
         """A Const; several nodes may have one place in the weights."""
-        is_shared = dev_addr in self._consts
+        logic_addr, dev_addr = blocks.place(tensor)
+        sharing = SAME_WEIGHTS if dev_addr in self._consts else ""
         if dev_addr is not None:
             self._consts.add(dev_addr)
-        self._add(tensor, logic_addr, dev_addr, sharing=SAME_WEIGHTS if is_shared else "")
+            if blocks.is_shared and tensor.const is not None and tensor.const.storage != ConstStorage.INLINE:
+                sharing = EQUAL_WEIGHTS
+        self._add(tensor, logic_addr, dev_addr, sharing=sharing)
 
     def _place_holder(self, tensor: FileTensor, op: VarOp) -> None:
         stored = LogicAddr(op.output_offsets[0]) if op.output_offsets else None
@@ -186,3 +190,15 @@ def _sharing(op: VarOp, placings: Mapping[VarKey, Placing]) -> str:
     desc = op.output_desc[0]
     placing = placings.get(VarKey(op.name, desc.format, desc.dtype), Placing.RESTORED)
     return placing.value if placing in SHARED_PLACINGS else ""
+
+
+def rows_of(placed: Iterable[PlacedTensor]) -> list[LoadedTensor]:
+    """Return the rows of a model; what several graphs of one file say of a tensor makes one row, the first."""
+    found: dict[tuple[object, ...], LoadedTensor] = {}
+    for number, one in enumerate(placed):
+        row = one.row
+        key: tuple[object, ...] = (number,)
+        if row.dev_addr is not None or row.logic_addr is not None:
+            key = (one.file_number, row.name, row.kind, row.dtype, row.format, row.shape, row.logic_addr, row.dev_addr)
+        found.setdefault(key, row)
+    return list(found.values())

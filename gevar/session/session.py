@@ -3,6 +3,7 @@
 import itertools
 import threading
 from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -12,6 +13,7 @@ from gevar.errors import StateError
 from gevar.memory import DeviceMemoryManager, HugePageMode, SessionMemAllocator
 from gevar.runtime import RtSession, RtVarManagerPool
 from gevar.session.caller_device import CallerDeviceAllocator, CallerDeviceMemory, caller_device
+from gevar.session.equal_weights import EqualWeights
 from gevar.types import DeviceId
 from gevar.var import VarManager, VarManagerPool
 from gevar.var.sleeping import ReloadVar
@@ -276,7 +278,7 @@ class Session:
         return self._closed
 
     def close(self) -> None:
-        """Give back all device memory of the session; a second call does nothing.
+        """Give back all device memory of the session, and its part in shared weights; a second call does nothing.
 
         Raises
         ------
@@ -287,11 +289,10 @@ class Session:
             if self._closed:
                 return
             self._closed = True
-        with caller_device(self.runtime):
-            try:
-                self.rt_session.destroy_resources(self.runtime, None)
-            finally:
-                self.memory_manager.close()
+        with caller_device(self.runtime), ExitStack() as stack:
+            stack.callback(self.memory_manager.close)
+            stack.callback(EqualWeights.instance(self.runtime).release_session, self.id)
+            self.rt_session.destroy_resources(self.runtime, None)
 
     def __enter__(self) -> Self:
         return self

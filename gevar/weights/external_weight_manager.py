@@ -9,6 +9,7 @@ Differs: edge 33 of docs/differences.md: that bytes are loaded is said of a bloc
 import threading
 from typing import NamedTuple
 
+from gevar.errors import StateError
 from gevar.memory import MemoryManager
 from gevar.types import DevAddr, DeviceId, MemType
 from gevar.weights.weight_directory import WeightFile
@@ -17,11 +18,12 @@ _HBM = MemType.RT_MEMORY_HBM
 
 
 class WeightSlice(NamedTuple):
-    """Bytes of a file: `size_bytes` from `offset` on."""
+    """Bytes of a file: `size_bytes` from `offset` on; those of tensor `name` where the file packs or turns them."""
 
     file: WeightFile
     offset: int
     size_bytes: int
+    name: str = ""
 
 
 class WeightBlock:
@@ -37,9 +39,15 @@ class WeightBlock:
         Its first byte.
     size_bytes : int
         Its size, at least that of the slice.
+    users : int
+        How many models use it.
+    is_checked : bool
+        Whether its bytes were compared with the digests that are listed for them.
+    is_private : bool
+        Whether its one user has written to it; nobody shares it any more.
     """
 
-    __slots__ = ("dev_addr", "device_id", "key", "size_bytes", "users")
+    __slots__ = ("dev_addr", "device_id", "is_checked", "is_private", "key", "size_bytes", "users")
 
     def __init__(self, key: WeightSlice, device_id: DeviceId, dev_addr: DevAddr, size_bytes: int) -> None:
         self.key = key
@@ -47,6 +55,20 @@ class WeightBlock:
         self.dev_addr = dev_addr
         self.size_bytes = size_bytes
         self.users = 1
+        self.is_checked = self.is_private = False
+
+    def make_private(self) -> None:
+        """Share the block with nobody any more; for who holds the lock of its manager, as the others here.
+
+        Raises
+        ------
+        StateError
+            More than one uses it: writing would change the weights of another model. Nothing has changed.
+        """
+        if self.users > 1:
+            what = f"{self.users} tensors or models share these weights, a write would change them all"
+            raise StateError(f"{what}: close the other models, or load without sharing")
+        self.is_private = True
 
 
 class ExternalWeightManager:
@@ -84,12 +106,10 @@ class ExternalWeightManager:
         AclError, OutOfMemoryError
             The device refuses memory. Nothing has changed.
         """
+        if (known := self.find(key, size_bytes, device_id)) is not None:
+            return known, False
         with self._lock:
             blocks = self._blocks.setdefault((device_id, key), [])
-            for block in blocks:
-                if block.size_bytes >= size_bytes:
-                    block.users += 1
-                    return block, False
             try:
                 purpose = f"external weights of {key.file.path.name}"
                 dev_addr = self._memory.malloc_memory(_HBM, purpose, size_bytes, device_id)
@@ -98,6 +118,26 @@ class ExternalWeightManager:
                 raise
             blocks.append(WeightBlock(key, device_id, dev_addr, size_bytes))
             return blocks[-1], True
+
+    def find(self, key: WeightSlice, size_bytes: int, device_id: DeviceId) -> WeightBlock | None:
+        """Return a block as `acquire`, with one user more; None where there is none."""
+        with self._lock:
+            for block in self._blocks.get((device_id, key), ()):
+                if block.size_bytes >= size_bytes and not block.is_private:
+                    block.users += 1
+                    return block
+        return None
+
+    def make_private(self, block: WeightBlock) -> None:
+        """Share a block with nobody any more, before its user writes to it.
+
+        Raises
+        ------
+        StateError
+            As `WeightBlock.make_private`.
+        """
+        with self._lock:
+            block.make_private()
 
     def release(self, block: WeightBlock) -> None:
         """Give a block back that `acquire` gave; with its last user its memory goes.

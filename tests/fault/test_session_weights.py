@@ -79,7 +79,7 @@ def test_a_bundle(host: HostControls) -> None:
 
 def test_a_file_that_becomes_shorter_while_it_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = model(tmp_path, combined=False)
-    from gevar.session import load as module
+    from gevar.session import stream_upload as module
 
     upload = module.upload
 

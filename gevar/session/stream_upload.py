@@ -1,0 +1,68 @@
+"""Weights that no file has as they are: unpacked or turned while they are read, and copied a chunk at a time."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from acl_shim import Device
+from gevar.om.stored_bytes import StreamedBytes, chunks_of
+from gevar.types import DevAddr
+from gevar.weights import UploadReport, UploadRequest, upload
+from gevar.weights.file_reader import OpenFile
+
+OnProgress = Callable[[int, int], None]
+
+
+class Stream(NamedTuple):
+    """Bytes that are made while they are read, and the device address they go to."""
+
+    data: StreamedBytes
+    dev_addr: DevAddr
+
+
+def upload_all(
+    device: Device,
+    requests: Sequence[UploadRequest],
+    streams: Sequence[Stream],
+    *,
+    workers: int | None,
+    on_progress: OnProgress | None,
+    open_file: OpenFile,
+) -> UploadReport:
+    """Bring regions and buffers by `gevar.weights.upload`, then streams, by the calling thread.
+
+    Parameters
+    ----------
+    device
+        The device.
+    requests, streams
+        What to bring.
+    workers, on_progress, open_file
+        As `upload`; the progress counts both.
+
+    Raises
+    ------
+    LoadError, ModelFileError, AclError
+        As `upload`; or a stream cannot be read to its end.
+
+    After failure: device memory holds an unknown part of the bytes.
+    """
+    streamed = sum(stream.data.nbytes for stream in streams)
+    total = sum(request.size_bytes for request in requests) + streamed
+
+    def tell(done: int, _: int) -> None:
+        if on_progress is not None:
+            on_progress(done, total)
+
+    begin = time.perf_counter()
+    report = upload(device, requests, workers=workers, on_progress=tell, open_file=open_file)
+    done = report.size_bytes
+    for stream in streams:
+        addr = int(stream.dev_addr)
+        for chunk in chunks_of(stream.data):
+            device.memcpy_in(addr, chunk.nbytes, chunk)
+            addr, done = addr + chunk.nbytes, done + chunk.nbytes
+            tell(done, total)
+    if not streamed:
+        return report
+    return report._replace(size_bytes=done, elapsed_s=time.perf_counter() - begin)

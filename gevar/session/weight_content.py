@@ -1,0 +1,120 @@
+"""The bytes of a weight before they are on a device: a region of a file, memory or a stream, read in chunks."""
+
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import xxhash
+
+from acl_shim import Device
+from gevar.om.regular_file import FileState
+from gevar.om.stored_bytes import CHUNK_BYTES, Content, StreamedBytes, chunks_of
+from gevar.types import DevAddr
+from gevar.weights import FileRegion, WeightFile, WeightSlice, open_region, read_region
+
+WeightContent = FileRegion | memoryview | StreamedBytes
+"""Bytes of a weight; a region of a file is read with `pread`."""
+
+
+_memory_ids = itertools.count()
+
+
+def content_of(data: Content) -> WeightContent:
+    """Return bytes that lie in a file as they are as a region of it, others as they were given."""
+    if isinstance(data, memoryview) or data.source is None or data.source.state is None:
+        return data
+    source = data.source
+    path = Path(os.path.realpath(source.name))
+    return FileRegion(path, source.base + data.offset, data.nbytes, source.state)
+
+
+def slice_of(content: WeightContent, file: WeightFile | None, name: str) -> WeightSlice:
+    """Return what bytes are known by: their place in a file; else that file and their name in it.
+
+    Without a file they are like no others.
+    """
+    size_bytes = content_bytes(content)
+    if isinstance(content, FileRegion) and content.state is not None:
+        return WeightSlice(WeightFile(content.path, content.state), content.offset, size_bytes)
+    if file is not None:
+        return WeightSlice(file, 0, size_bytes, name)
+    unique = f"{name}, in memory {next(_memory_ids)}"
+    return WeightSlice(WeightFile(Path(name), FileState(0, 0, size_bytes, 0)), 0, size_bytes, unique)
+
+
+def content_bytes(content: WeightContent) -> int:
+    """Return how many bytes there are."""
+    return content.size_bytes if isinstance(content, FileRegion) else content.nbytes
+
+
+def content_chunks(content: WeightContent) -> Iterator[memoryview]:
+    """Yield the bytes in chunks of at most `CHUNK_BYTES`; one is good until the next is asked for.
+
+    Raises
+    ------
+    LoadError
+        A file cannot be read, ends early, or is not the one that was looked at.
+    ModelFileError, ValueError
+        As `chunks_of`.
+    """
+    if not isinstance(content, FileRegion):
+        yield from chunks_of(content)
+        return
+    with ExitStack() as stack:
+        file = open_region(content, stack)
+        chunk = np.empty(min(CHUNK_BYTES, content.size_bytes), np.uint8)
+        for done in range(0, content.size_bytes, CHUNK_BYTES):
+            part = chunk[: min(CHUNK_BYTES, content.size_bytes - done)].data
+            read_region(file, content.path, content.offset + done, part)
+            yield part
+
+
+def content_digest(content: WeightContent) -> bytes:
+    """Return the xxh3 digest of 128 bits; raises as `content_chunks`."""
+    digest = xxhash.xxh3_128()
+    for chunk in content_chunks(content):
+        digest.update(chunk)
+    return digest.digest()
+
+
+def device_chunks(device: Device, dev_addr: DevAddr, size_bytes: int) -> Iterator[memoryview]:
+    """Yield the bytes of device memory in chunks, as `content_chunks`; raises `AclError`."""
+    chunk = np.empty(min(CHUNK_BYTES, size_bytes), np.uint8)
+    for done in range(0, size_bytes, CHUNK_BYTES):
+        part = chunk[: min(CHUNK_BYTES, size_bytes - done)]
+        device.memcpy_out(part, dev_addr + done)
+        yield part.data
+
+
+def device_digest(device: Device, dev_addr: DevAddr, size_bytes: int) -> bytes:
+    """Return the digest of device memory, as `content_digest`; raises `AclError`."""
+    digest = xxhash.xxh3_128()
+    for chunk in device_chunks(device, dev_addr, size_bytes):
+        digest.update(chunk)
+    return digest.digest()
+
+
+def first_difference(content: WeightContent, device: Device, dev_addr: DevAddr) -> tuple[int, int, int] | None:
+    """Compare bytes with device memory; return place and both values of the first that differs.
+
+    Raises
+    ------
+    LoadError, ModelFileError, ValueError
+        As `content_chunks`.
+    AclError
+        A copy from the device was refused.
+    """
+    done = 0
+    for chunk in content_chunks(content):
+        actual = np.empty(chunk.nbytes, np.uint8)
+        device.memcpy_out(actual, dev_addr + done)
+        expected = np.frombuffer(chunk, np.uint8)
+        unequal = np.flatnonzero(expected != actual)
+        if unequal.size:
+            at = int(unequal[0])
+            return done + at, int(expected[at]), int(actual[at])
+        done += chunk.nbytes
+    return None
