@@ -145,7 +145,7 @@ def assign_addresses(file: Path, model: GeRootModel, var_manager: VarManager) ->
     moved = _Moved(before)
     if not moved:
         return True
-    if any(_has_tasks(one) for one in model.models):
+    if any(has_tasks(one) for one in model.models):
         return False
     for node in _nodes(model):
         op_desc = node.op_desc
@@ -181,7 +181,8 @@ class _Moved:
         return now + offset - start if offset < end else offset
 
 
-def _has_tasks(model: GeModel) -> bool:
+def has_tasks(model: GeModel) -> bool:
+    """Tell whether a model has tasks, which hold addresses of its variables."""
     data = model.partition(PartitionType.TASK_INFO).read()
     return bool(parse_message(task.ModelTaskDef, data).task) if data else False
 

@@ -26,9 +26,9 @@ import xxhash
 from gevar.om.model_spec import ExternalWeight, NodeSpec, OmModelSpec
 from gevar.om.node import CONST_TYPES, FILECONSTANT
 from gevar.om.stored_bytes import Content, SparseBytes, chunks_of
-from gevar.om.weight_digests import DIGESTS_FILE, RegionDigest, digests_text, parse_digests
+from gevar.om.weight_digests import RegionDigest
 from gevar.om.weight_folder import WeightFolder
-from gevar.om.weight_list import META_FILE, WeightList
+from gevar.om.weight_list import FolderLists
 
 ExternalWeightMode = Literal[0, 1, 2]
 """Values of `ge.externalWeight`: 0 constants stay in the model, 1 a file for each content, 2 one file."""
@@ -74,16 +74,12 @@ class ExternalWeightsWriter:
         self._folder = WeightFolder(folder, follow_link=follow_link)
         self._mode = mode
         self._combined = f"{prefix}_weight_combined" if prefix else "weight_combined"
-        self._list = WeightList()
-        self._changed = False
-        self._sound: set[str] = set()  # hashes whose bytes are known to be in their place
-        self._digests: dict[tuple[str, int], RegionDigest] = {}
+        self._sound: dict[str, ExternalWeight] = {}  # by hash, where bytes are known to be in their place
 
     def __enter__(self) -> Self:
         self._folder.open()
         try:
-            found = WeightList.parse(self._folder.read(META_FILE))
-            self._list, self._changed = found or WeightList(), found is None
+            self._lists = FolderLists(self._folder)
         except BaseException:
             self._folder.close()
             raise
@@ -124,8 +120,11 @@ class ExternalWeightsWriter:
             As `move_out`.
         """
         digest, xxh3 = _digests_of(data)
-        place = self._individual(digest, data) if self._mode == INDIVIDUAL else self._append(digest, data)
-        self._digests[place.location, place.offset] = RegionDigest(place.location, place.offset, place.length, xxh3)
+        place = self._sound.get(digest)
+        if place is None:
+            place = self._individual(digest, data) if self._mode == INDIVIDUAL else self._append(digest, data)
+            self._sound[digest] = place
+            self._lists.add_digest(RegionDigest(place.location, place.offset, place.length, xxh3))
         return digest, place
 
     def write_meta(self) -> None:
@@ -136,12 +135,7 @@ class ExternalWeightsWriter:
         OSError
             One of them cannot be read or written, or is no regular file.
         """
-        self._folder.sync()
-        if self._changed:
-            self._folder.replace(META_FILE, self._list.to_bytes())
-        known = {(one.file, one.offset): one for one in parse_digests(self._folder.read(DIGESTS_FILE))}
-        if not self._digests.items() <= known.items():
-            self._folder.replace(DIGESTS_FILE, digests_text([*(known | self._digests).values()]))
+        self._lists.write()
 
     def commit(self) -> None:
         """Keep everything."""
@@ -149,27 +143,20 @@ class ExternalWeightsWriter:
 
     def _individual(self, digest: str, data: Content) -> ExternalWeight:
         name = f"weight_{digest}"
-        if digest not in self._sound:
-            is_listed = self._list.name(digest) == name
-            if not is_listed or not self._folder.holds(name, 0, data.nbytes, digest, whole=True):
-                self._folder.write(name, data)
-                self._list.files[digest] = str(self._folder.path / name)
-                self._list.offsets.pop(digest, None)
-                self._changed = True
-            self._sound.add(digest)
+        is_listed = self._lists.contents.name(digest) == name
+        if not is_listed or not self._folder.holds(name, 0, data.nbytes, digest, whole=True):
+            self._folder.write(name, data)
+            self._lists.add(digest, name)
         return ExternalWeight(name, 0, data.nbytes)
 
     def _append(self, digest: str, data: Content) -> ExternalWeight:
-        name = self._combined
-        if digest not in self._sound:
-            offset = self._list.offsets.get(digest, -1)
-            is_here = self._list.name(digest) == name and offset >= 0
-            if not is_here or not self._folder.holds(name, offset, data.nbytes, digest):
-                self._list.offsets[digest] = self._folder.append(name, data)
-                self._list.files[digest] = str(self._folder.path / name)
-                self._changed = True
-            self._sound.add(digest)
-        return ExternalWeight(name, self._list.offsets[digest], data.nbytes)
+        name, known = self._combined, self._lists.contents
+        offset = known.offsets.get(digest, -1)
+        is_listed = known.name(digest) == name and offset >= 0
+        if not is_listed or not self._folder.holds(name, offset, data.nbytes, digest):
+            offset = self._folder.append(name, data)
+            self._lists.add(digest, name, offset)
+        return ExternalWeight(name, offset, data.nbytes)
 
 
 def _digests_of(data: Content) -> tuple[str, str]:
