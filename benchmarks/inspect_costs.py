@@ -12,15 +12,12 @@ import statistics
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.graph_costs import NODES
-from benchmarks.graph_costs import _write_model as write_message
+from benchmarks.graph_costs import NODES, write_message, write_model
 from benchmarks.harness import Promise, Row, alternate, run_python, scratch_folder
 from benchmarks.inspect_memory import CONSTS
 from benchmarks.inspect_memory import _write_model as write_sparse
 from gevar.om import open_om
 from gevar.om.facts import om_facts
-from gevar.om.header import ModelFileHeader
-from gevar.om.partition import WIDE_TABLE, PartitionType
 
 ROUNDS = 5
 OPENS = 40
@@ -39,19 +36,11 @@ print(perf_counter() - start)
 """
 
 
-def _write_model(path: Path, message: Path) -> None:
-    """Put a model definition behind a header and a table."""
-    size = message.stat().st_size
-    table = WIDE_TABLE.pack([(PartitionType.MODEL_DEF, 0, size), (PartitionType.WEIGHTS_DATA, size, 0)])
-    header = ModelFileHeader(name="large", model_length=len(table) + size)
-    path.write_bytes(header.pack() + table + message.read_bytes())
-
-
 def inspect_nodes() -> Row:
     with scratch_folder() as folder:
         message, path = folder / "large.pb", folder / "large.om"
         size_bytes = write_message(message)
-        _write_model(path, message)
+        write_model(path, message)
         told = run_python(_COMMAND, str(path)).stdout
 
         def command() -> float:

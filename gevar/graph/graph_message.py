@@ -32,13 +32,16 @@ class _Ends(NamedTuple):
     controls: dict[Node, None]
 
 
-def read_graph(message: ge_ir.GraphDef, sharing: Sharing) -> ComputeGraph:
-    """Return the graph in a message; errors are those of `ComputeGraph.from_proto`."""
+def read_graph(message: ge_ir.GraphDef, ops: Iterable[ge_ir.OpDef], sharing: Sharing) -> ComputeGraph:
+    """Return the graph in a message, with operators that come one by one in place of its own.
+
+    Errors are those of `ComputeGraph.from_proto`.
+    """
     graph = ComputeGraph(message.name)
     graph._rest = rest_of(message, _OWNED)
     graph.attrs = AttrMap.from_proto(message.attr, sharing)
     with _collector_at_rest():
-        _read_nodes(graph, message, sharing)
+        _read_nodes(graph, ops, sharing)
     graph._inputs = [_anchor(graph, text, None, "graph input").node for text in message.input]
     graph._outputs = [_anchor(graph, text, None, "graph output") for text in message.output]
     stored = tuple(message.input), tuple(message.output)
@@ -46,9 +49,9 @@ def read_graph(message: ge_ir.GraphDef, sharing: Sharing) -> ComputeGraph:
     return graph
 
 
-def _read_nodes(graph: ComputeGraph, message: ge_ir.GraphDef, sharing: Sharing) -> None:
+def _read_nodes(graph: ComputeGraph, ops: Iterable[ge_ir.OpDef], sharing: Sharing) -> None:
     with_edges = []
-    for op in message.op:
+    for op in ops:
         parts = take_apart(op, sharing)
         node = graph.add_node(OpDesc.from_parts(parts))
         if parts.inputs:
@@ -134,6 +137,8 @@ def _parse(graph: ComputeGraph, node: Node, texts: Sequence[str]) -> _Ends:
             ends.controls[source.node] = None
         else:
             ends.data.append(source)
+    while len(ends.data) > len(node._inputs) and ends.data[-1] is None:
+        ends.data.pop()  # an input that is not linked needs no description
     return ends
 
 

@@ -1,10 +1,12 @@
 """A model: a root graph with its subgraphs, and the attributes of the whole."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from gevar.errors import GraphError
 from gevar.graph.attr_map import AttrMap
 from gevar.graph.compute_graph import ComputeGraph
+from gevar.graph.graph_message import read_graph
 from gevar.graph.sharing import Sharing, rest_of
 from gevar.proto import ge_ir
 
@@ -54,11 +56,20 @@ class Model:
         Raises
         ------
         GraphError
-            A graph is wrong, as `ComputeGraph.from_proto`; two graphs have one name; a node names a subgraph that is
-            not there.
+            A graph is wrong, as `ComputeGraph.from_proto`; two graphs have one name.
+        """
+        return cls.from_parts(message, ((graph, graph.op) for graph in message.graph))
+
+    @classmethod
+    def from_parts(
+        cls, message: ge_ir.ModelDef, parts: Iterable[tuple[ge_ir.GraphDef, Iterable[ge_ir.OpDef]]]
+    ) -> "Model":
+        """Return the model that a message without its graphs and the graphs without their operators say.
+
+        Operators that come one by one need not lie in memory together. Errors are those of `from_proto`.
         """
         sharing = Sharing()
-        graphs = [ComputeGraph.from_proto(graph, sharing) for graph in message.graph]
+        graphs = [read_graph(graph, ops, sharing) for graph, ops in parts]
         model = cls(message.name, version=message.version, platform_version=message.custom_version)
         model.attrs = AttrMap.from_proto(message.attr, sharing)
         model._rest = rest_of(message, _OWNED)
@@ -95,11 +106,12 @@ class Model:
 
 
 def _give_owners(graph: ComputeGraph) -> None:
-    """Make nodes the parents of the subgraphs that they name; of several, the first."""
+    """Make nodes the parents of the subgraphs that they name; of several, the first.
+
+    A sub-model of a dynamic file may name graphs that only the root has: such names stay names.
+    """
     for node in graph:
         for name in node.op_desc.subgraph_instance_names:
             subgraph = graph.root._subgraphs.get(name)
-            if subgraph is None:
-                raise node._error(f"runs subgraph {name!r}, which is not in the model")
-            if subgraph._parent_node is None:
+            if subgraph is not None and subgraph._parent_node is None:
                 subgraph._parent_node = node

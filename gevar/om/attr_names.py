@@ -28,6 +28,9 @@ _BASE = 127
 _MAX_DIGITS = 5
 """No list has 127^5 names; a longer number is not worth computing."""
 _VT_LIST_STRING = 1
+RESTORED_FACTOR = 2
+RESTORED_BYTES = 32 << 20
+"""Names and texts that are restored may take so many times the bytes of the model definition, and so many more."""
 
 
 def compressed_name(index: int) -> str:
@@ -101,16 +104,46 @@ class _Restored:
     rounds: tuple[tuple[AttrTable, bool], ...]
 
 
+class _Allowance:
+    """Bytes that names and texts from the tables may still take: a number of two bytes may stand for a long text."""
+
+    __slots__ = ("_fail", "_left", "_most")
+
+    def __init__(self, most_bytes: int, fail: Callable[[str], ModelFileError]) -> None:
+        self._most = self._left = most_bytes
+        self._fail = fail
+
+    def take(self, size_bytes: int) -> None:
+        self._left -= size_bytes
+        if self._left < 0:
+            raise self._fail(f"restored attribute names and texts take more than {self._most} B")
+
+
 class AttrNames:
     """Restores the attributes of one model, with its own table and the root model's.
+
+    What is restored is limited, by one call, by one `restorer` and by all calls of `restore`: see `RESTORED_FACTOR`.
+
+    Parameters
+    ----------
+    tables
+        The tables, in the order in which they are used.
+    fail
+        Makes the error of a fault.
+    model_def_bytes
+        Size of the model definition.
 
     Thread safety: any thread may call.
     """
 
-    def __init__(self, tables: tuple[AttrTable, ...], fail: Callable[[str], ModelFileError]) -> None:
+    def __init__(
+        self, tables: tuple[AttrTable, ...], fail: Callable[[str], ModelFileError], model_def_bytes: int = 0
+    ) -> None:
         self._tables = tables
         self._fail = fail
+        self._most_bytes = RESTORED_FACTOR * model_def_bytes + RESTORED_BYTES
         self._restored: dict[str, _Restored] = {}
+        self._kept = self._allowance()
 
     def name(self, stored: str) -> str:
         """Return the plain form of a stored attribute name.
@@ -141,14 +174,10 @@ class AttrNames:
         Raises
         ------
         ModelFileError
-            As `name`; or a value that should stand for a string is not a number, or is one without a string.
+            As `name`; or a value that should stand for a string is not a number, or is one without a string; or names
+            and texts take more bytes than such a model has.
         """
-        found: dict[str, ge_ir.AttrDef] = {}
-        for stored, attr in attrs.items():
-            restored = self._restore(stored)
-            if stored == restored.name or restored.name not in found:
-                found[restored.name] = self._value(restored, attr)
-        return found
+        return self._restore_all(attrs, self._kept)
 
     def find(self, attrs: Mapping[str, ge_ir.AttrDef], name: str) -> ge_ir.AttrDef | None:
         """Return one attribute by its plain name, None without it; the others are not restored.
@@ -163,22 +192,43 @@ class AttrNames:
         for stored in attrs:
             restored = self._restore(stored)
             if restored.name == name:
-                return self._value(restored, attrs[stored])
+                return self._value(restored, attrs[stored], self._allowance())
         return None
 
-    def restore_op(self, op: ge_ir.OpDef) -> None:
-        """Restore an operator in place: its attributes and those of its input and output descriptions."""
-        self.restore_in_place(op.attr)
-        for desc in (*op.input_desc, *op.output_desc):
-            self.restore_in_place(desc.attr)
+    def restorer(self) -> Callable[[ge_ir.OpDef], ge_ir.OpDef]:
+        """Return what restores operators in place, their descriptions too, and returns them; raises as `restore`."""
+        allowance = self._allowance()
+
+        def restore_op(op: ge_ir.OpDef) -> ge_ir.OpDef:
+            self._restore_in_place(op.attr, allowance)
+            for desc in (*op.input_desc, *op.output_desc):
+                self._restore_in_place(desc.attr, allowance)
+            return op
+
+        return restore_op
 
     def restore_in_place(self, attrs: MutableMapping[str, ge_ir.AttrDef]) -> None:
-        """Restore the attributes of a message, which is changed."""
+        """Restore the attributes of a message, which is changed; raises as `restore`."""
+        self._restore_in_place(attrs, self._allowance())
+
+    def _restore_in_place(self, attrs: MutableMapping[str, ge_ir.AttrDef], allowance: _Allowance) -> None:
         if any(stored.startswith(MARK) for stored in attrs):
-            found = {name: attr.SerializeToString() for name, attr in self.restore(attrs).items()}
+            found = {name: attr.SerializeToString() for name, attr in self._restore_all(attrs, allowance).items()}
             attrs.clear()
             for name, data in found.items():
                 attrs[name].MergeFromString(data)
+
+    def _restore_all(self, attrs: Mapping[str, ge_ir.AttrDef], allowance: _Allowance) -> dict[str, ge_ir.AttrDef]:
+        found: dict[str, ge_ir.AttrDef] = {}
+        for stored, attr in attrs.items():
+            restored = self._restore(stored)
+            if stored == restored.name or restored.name not in found:
+                allowance.take(len(restored.name) if restored.rounds else 0)
+                found[restored.name] = self._value(restored, attr, allowance)
+        return found
+
+    def _allowance(self) -> _Allowance:
+        return _Allowance(self._most_bytes, self._fail)
 
     def _restore(self, stored: str) -> _Restored:
         if stored not in self._restored:
@@ -201,22 +251,23 @@ class AttrNames:
             raise self._fail(f"attribute name {stored!r} is compressed, no table restores it")
         return _Restored(name, tuple(rounds))
 
-    def _value(self, restored: _Restored, attr: ge_ir.AttrDef) -> ge_ir.AttrDef:
+    def _value(self, restored: _Restored, attr: ge_ir.AttrDef, allowance: _Allowance) -> ge_ir.AttrDef:
         for table, string_value in restored.rounds:
             if string_value:
-                attr = self._string_value(restored.name, attr, table)
+                attr = self._string_value(restored.name, attr, table, allowance)
         return attr
 
-    def _string_value(self, name: str, attr: ge_ir.AttrDef, table: AttrTable) -> ge_ir.AttrDef:
+    def _string_value(self, name: str, attr: ge_ir.AttrDef, table: AttrTable, allowance: _Allowance) -> ge_ir.AttrDef:
         kind = attr.WhichOneof("value")
         if kind == "i":
-            return ge_ir.AttrDef(s=self._string(name, attr.i, table))
+            return ge_ir.AttrDef(s=self._string(name, attr.i, table, allowance))
         if kind == "list" and not attr.list.s:
-            strings = [self._string(name, number, table) for number in attr.list.i]
+            strings = [self._string(name, number, table, allowance) for number in attr.list.i]
             return ge_ir.AttrDef(list=ge_ir.AttrDef_ListValue(s=strings, val_type=_VT_LIST_STRING))
         raise self._fail(f"attribute {name} should hold numbers of strings, it holds {kind}")
 
-    def _string(self, name: str, number: int, table: AttrTable) -> bytes:
+    def _string(self, name: str, number: int, table: AttrTable, allowance: _Allowance) -> bytes:
         if not 0 <= number < len(table.values):
             raise self._fail(f"attribute {name} asks for string {number}, the table has {len(table.values)} strings")
+        allowance.take(len(table.values[number]))
         return table.values[number]

@@ -105,8 +105,9 @@ def _is_text(attr: ge_ir.AttrDef) -> bool:
     """Whether a value is text or a list of texts that a table gives back as it is."""
     kind = attr.WhichOneof("value")
     if kind == "list" and attr.list.val_type == _VT_LIST_STRING:
-        return bool(attr.list == ge_ir.AttrDef_ListValue(s=attr.list.s, val_type=_VT_LIST_STRING))
-    return bool(kind == "s")
+        plain = ge_ir.AttrDef(list=ge_ir.AttrDef_ListValue(s=attr.list.s, val_type=_VT_LIST_STRING))
+        return bool(attr == plain)
+    return bool(kind == "s" and attr == ge_ir.AttrDef(s=attr.s))  # without unknown fields
 
 
 class _Table:

@@ -8,13 +8,22 @@ from typing import Final
 from google.protobuf.message import DecodeError
 
 from gevar.errors import ModelFileError
+from gevar.graph import Model
 from gevar.om.attr_names import AttrNames, AttrTable, attr_table
 from gevar.om.attr_value import PlainValue, plain_value
 from gevar.om.consts import ConstNode, const_node
 from gevar.om.graph import OmGraph, load_order
 from gevar.om.inout_info import InOutInfo, read_inout_info
 from gevar.om.kernel_store import CUSTOM_OP_ITEM_MAGIC, KERNEL_ITEM_MAGIC, KernelStore, read_kernel_store
-from gevar.om.model_def import WHAT, DecodedModelDef, StoredBytes, decode_model_def, merge_piece
+from gevar.om.model_def import (
+    WHAT,
+    DecodedModelDef,
+    StoredBytes,
+    decode_head,
+    decode_model_def,
+    graph_parts,
+    merge_piece,
+)
 from gevar.om.node import CONST_TYPES, VARIABLE_TYPES, OmNode
 from gevar.om.partition import Partition, PartitionType
 from gevar.om.so_store import SoItem, read_so_store
@@ -125,10 +134,34 @@ class OmModel:
             for stored, place in places.items():
                 data = self._model_def_source.read(place.offset, place.size_bytes, WHAT)
                 message.graph[graph_index].op[op_index].attr[stored].t.data = data
+        restore = self._names.restorer()
         for graph in message.graph:
             for op in graph.op:
-                self._names.restore_op(op)
+                restore(op)
         return message
+
+    def graph_ir(self) -> Model:
+        """Return the whole model definition as a graph to work with, with plain attribute names; new at each call.
+
+        Operators are decoded one by one, so the model never lies in memory as a message too. What `model_def` says of
+        `tasks` and of inline data is true here.
+
+        Raises
+        ------
+        ModelFileError
+            A part does not decode, or a compressed name has no place in the tables.
+        GraphError
+            A graph contradicts itself, as `Model.from_proto`.
+        """
+        source = self._model_def_source
+        try:
+            head = decode_head(source)
+            restore = self._attr_names(attr_table(head.attr, self._fail)).restorer()
+            parts = ((graph, map(restore, ops)) for graph, ops in graph_parts(source))
+            return Model.from_parts(head, parts)
+        except ModelFileError as error:
+            error.status = error.status or _PARTITION_FAILED
+            raise
 
     @cached_property
     def graphs(self) -> tuple[OmGraph, ...]:
@@ -252,9 +285,12 @@ class OmModel:
 
     @cached_property
     def _names(self) -> AttrNames:
+        return self._attr_names(self._own_table)
+
+    def _attr_names(self, own_table: AttrTable | None) -> AttrNames:
         root_table = None if self._root is None else self._root._own_table
-        tables = (self._own_table, root_table)
-        return AttrNames(tuple(table for table in tables if table is not None), self._fail)
+        tables = tuple(table for table in (own_table, root_table) if table is not None)
+        return AttrNames(tables, self._fail, self._model_def_source.size_bytes)
 
     def _fail(self, reason: str) -> ModelFileError:
         return self._model_def_source.error(0, WHAT, reason, status=_PARTITION_FAILED)

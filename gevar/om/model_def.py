@@ -11,7 +11,7 @@ not decoded at all:
 Source: om_format of GE: graph_metadef/proto/ge_ir.proto.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from google.protobuf.message import DecodeError, Message
@@ -101,18 +101,63 @@ def decode_model_def(source: ByteSource) -> DecodedModelDef:
     return _Decoder(source).decode()
 
 
+def decode_head(source: ByteSource) -> ge_ir.ModelDef:
+    """Decode a MODEL_DEF partition without its graphs and without `tasks`; errors as `decode_model_def`."""
+    return ge_ir.ModelDef.FromString(_Decoder(source).head().SerializeToString())
+
+
+def graph_parts(source: ByteSource) -> Iterator[tuple[ge_ir.GraphDef, Iterator[ge_ir.OpDef]]]:
+    """Yield each graph of a MODEL_DEF partition without its operators, and these, decoded one by one.
+
+    Raises
+    ------
+    ModelFileError
+        A graph or an operator does not decode.
+    """
+    graph = _numbers(ge_ir.ModelDef, "graph")["graph"]
+    for item in walk_fields(source, 0, source.size_bytes, WHAT):
+        if item.number == graph and item.wire_type == LENGTH_DELIMITED:
+            yield _graph_parts(source, item)
+
+
+def _graph_parts(source: ByteSource, graph: WireField) -> tuple[ge_ir.GraphDef, Iterator[ge_ir.OpDef]]:
+    message = ge_ir.GraphDef()
+    op, start = _numbers(message, "op")["op"], graph.value_start
+    for item in walk_fields(source, graph.value_start, graph.end, WHAT):
+        if item.number == op and item.wire_type == LENGTH_DELIMITED:
+            merge_piece(message, source, start, item.start, WHAT)
+            start = item.end
+    merge_piece(message, source, start, graph.end, WHAT)
+    return message, _ops(source, graph, op)
+
+
+def _ops(source: ByteSource, graph: WireField, number: int) -> Iterator[ge_ir.OpDef]:
+    for item in walk_fields(source, graph.value_start, graph.end, WHAT):
+        if item.number == number and item.wire_type == LENGTH_DELIMITED:
+            op = ge_ir.OpDef()
+            merge_piece(op, source, item.value_start, item.end, WHAT)
+            yield op
+
+
 class _Decoder:
     def __init__(self, source: ByteSource) -> None:
         self._source = source
         self._decoded = DecodedModelDef(ge_ir_outline.ModelDef())
 
     def decode(self) -> DecodedModelDef:
+        self._merge_model(self._graph)
+        return self._decoded
+
+    def head(self) -> ge_ir_outline.ModelDef:
+        self._merge_model(lambda _graph: None)
+        self._decoded.message.ClearField("graph")  # the small ones
+        return self._decoded.message
+
+    def _merge_model(self, graph: Handler) -> None:
         message = self._decoded.message
         fields = _numbers(message, "graph", "attr")
-        handlers = {fields["graph"]: self._graph, fields["attr"]: self._model_attr}
-        self._merge(message, 0, self._source.size_bytes, handlers)
+        self._merge(message, 0, self._source.size_bytes, {fields["graph"]: graph, fields["attr"]: self._model_attr})
         message.attr.pop(TASKS_ATTR, None)
-        return self._decoded
 
     def _merge(self, message: Message, start: int, end: int, handlers: Mapping[int, Handler]) -> None:
         """Decode fields into a message; those that are large and have a handler are given to it."""
@@ -174,5 +219,5 @@ class _Decoder:
         return name, values
 
 
-def _numbers(message: Message, *names: str) -> dict[str, int]:
+def _numbers(message: Message | type[Message], *names: str) -> dict[str, int]:
     return {name: message.DESCRIPTOR.fields_by_name[name].number for name in names}

@@ -153,13 +153,16 @@ def _ge_model(model: OmModel, *, mobile: bool, skip: tuple[int, ...]) -> GeModel
 
 
 def _model(model: OmModel, *, mobile: bool) -> Model:
-    message = model.model_def()
     if mobile:
+        message = model.model_def()
         to_server_numbers(message)
+        found = Model.from_proto(message)
+    else:
+        found = model.graph_ir()
     source = model.partition_source(PartitionType.MODEL_DEF)
     if source is not None and (tasks := _tasks_attr(source)) is not None:
-        message.attr[TASKS_ATTR].CopyFrom(tasks)
-    return Model.from_proto(message)
+        found.attrs.set_proto(TASKS_ATTR, tasks)
+    return found
 
 
 def _tasks_attr(source: ByteSource) -> ge_ir.AttrDef | None:

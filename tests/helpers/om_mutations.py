@@ -5,14 +5,16 @@ The layout is read here by its own few lines, so that a mistake of the reader ca
 
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from gevar.errors import ModelFileError
+from gevar.errors import GraphError, ModelFileError
+from gevar.graph import Model
 from gevar.om.consts import ConstNode
 from gevar.om.facts import om_facts
 from gevar.om.model import OmModel
 from gevar.om.om_file import Kind, OmFile
+from gevar.proto import ge_ir
 
 HEADER_BYTES = 256
 VERSION_1, VERSION_2 = 0x10000000, 0x20000000
@@ -202,6 +204,15 @@ def _check_model(model: OmModel, data: bytes) -> None:
         _check_const(const, data)
     restored = model.model_def()
     assert len(restored.graph) == len(model.graphs)
+    assert _ir_or_reason(model.graph_ir) == _ir_or_reason(lambda: Model.from_proto(restored))
+
+
+def _ir_or_reason(read: Callable[[], Model]) -> ge_ir.ModelDef | str:
+    """The model as it is written back, or what is wrong with a graph."""
+    try:
+        return read().to_proto()
+    except GraphError as error:
+        return str(error)
 
 
 def _check_const(const: ConstNode, data: bytes) -> None:

@@ -41,6 +41,13 @@ def test_written_back_a_model_equals_what_was_read(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, **STEM)
+def test_read_operator_by_operator_a_model_is_the_same(path: Path) -> None:
+    with opened(path) as om:
+        for model in all_models(om):
+            assert model.graph_ir().to_proto() == model.model_def()
+
+
+@pytest.mark.parametrize("path", FILES, **STEM)
 def test_edges_agree_with_the_lists_of_producers(path: Path) -> None:
     """Who builds a node repeats its edges in `src_name` and `src_index`; those of a NetOutput are the framework's."""
     checked = 0

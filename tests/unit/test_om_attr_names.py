@@ -157,7 +157,7 @@ def test_operator_is_restored_in_place_with_its_descriptions() -> None:
     desc = build.tensor_desc((2,), attrs={"\0\x01": build.attr_i(0), "plain": build.attr_i(5)})
     data = build.op("n", "T", {"\0\x02": value, "kept": build.attr_i(1)}, outputs=[desc], inputs=[desc, desc])
     op = ge_ir.OpDef.FromString(data)
-    names(table("first", "value", strings=("first",), values=(b"zero",))).restore_op(op)
+    names(table("first", "value", strings=("first",), values=(b"zero",))).restorer()(op)
     assert sorted(op.attr) == ["kept", "value"]
     for tensor in (*op.input_desc, *op.output_desc):
         assert sorted(tensor.attr) == ["first", "plain"]

@@ -53,7 +53,7 @@ def restored(message: ge_ir.ModelDef, root: ge_ir.ModelDef | None = None) -> ge_
     plain = copy(message)
     for graph in plain.graph:
         for op in graph.op:
-            names.restore_op(op)
+            names.restorer()(op)
     forget_compression(plain)
     return plain
 

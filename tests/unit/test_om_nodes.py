@@ -11,6 +11,7 @@ from gevar.om.model import OmModel
 from gevar.om.model_def import APART_BYTES
 from gevar.om.node import OmNode
 from gevar.om.om_file import OmFile, open_om
+from gevar.status import ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED
 from gevar.types.data_type import DataType
 from tests.helpers import om_builder as build
 
@@ -220,6 +221,36 @@ def test_model_def_puts_large_bytes_and_names_back() -> None:
     assert "tasks" not in message.attr
     message.graph[0].op[0].name = "changed"
     assert found.model_def().graph[0].op[0].name == "c"
+
+
+def test_the_graph_ir_is_the_same_as_that_of_the_message() -> None:
+    value = build.attr_t(build.tensor(build.tensor_desc((APART_BYTES,), build.DT_UINT8), LARGE))
+    inner = build.graph("inner", [build.op("d", "Const", {"\0\x01": value})])
+    caller = build.op("call", "PartitionedCall", subgraphs=["inner"])
+    outer = build.graph("outer", [build.op("c", "Constant", {"\0\x01": value}), caller])
+    body = build.model_def("m", [outer, inner], {**build.compression(["value"]), "tasks": build.field(7, b"x")})
+    unknown = build.field(1000, b"kept")
+    found = model(build.g3([(0, body + unknown)]))
+    message = found.model_def()
+    assert message.graph[1].op[0].attr["value"].t.data == LARGE
+    model_read = found.graph_ir()
+    assert model_read.to_proto() == message
+    assert model_read.to_proto().SerializeToString().count(unknown) == 1
+    assert [graph.name for graph in model_read.graph.all_subgraphs()] == ["inner"]
+    assert "tasks" not in model_read.attrs
+
+
+@pytest.mark.parametrize("broken", ["op", "graph", "name"])
+def test_a_graph_that_does_not_decode_is_no_graph_ir(broken: str) -> None:
+    bad = {
+        "op": build.graph("g", [build.op("a", "Data"), b"\xff"]),
+        "graph": build.graph("g", [build.op("a", "Data")]) + b"\x0a\x01\xff",
+        "name": build.graph("g", [build.op("a", "Data", {"\0\x09": build.field(3, b"")})]),
+    }[broken]
+    found = model(build.g3([(0, build.model_def("m", [bad], build.compression(["value"])))]))
+    with pytest.raises(ModelFileError, match=r"MODEL_DEF|table") as caught:
+        found.graph_ir()
+    assert caught.value.status == ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED
 
 
 def test_weights_partition() -> None:
