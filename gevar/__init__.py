@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gevar.om import OmBuilder, OmFile, open_om
-    from gevar.session import LoadedModel, LoadedTensor, Session, load_model
+    from gevar.session import LoadedModel, LoadedTensor, LoadedWeights, Session, load_model, load_weights
     from gevar.types import DataType, Format, TensorDesc
     from gevar.var import Variable, VarManager, VarManagerPool
 
@@ -23,6 +23,7 @@ __all__ = [
     "Format",
     "LoadedModel",
     "LoadedTensor",
+    "LoadedWeights",
     "OmBuilder",
     "OmFile",
     "Session",
@@ -31,12 +32,15 @@ __all__ = [
     "VarManagerPool",
     "Variable",
     "load_model",
+    "load_weights",
     "open_om",
 ]
 
 _HOMES = {
     **dict.fromkeys(("OmBuilder", "OmFile", "open_om"), "gevar.om"),
-    **dict.fromkeys(("LoadedModel", "LoadedTensor", "Session", "load_model"), "gevar.session"),
+    **dict.fromkeys(
+        ("LoadedModel", "LoadedTensor", "LoadedWeights", "Session", "load_model", "load_weights"), "gevar.session"
+    ),
     **dict.fromkeys(("DataType", "Format", "TensorDesc"), "gevar.types"),
     **dict.fromkeys(("VarManager", "VarManagerPool", "Variable"), "gevar.var"),
 }

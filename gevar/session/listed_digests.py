@@ -6,7 +6,7 @@ from pathlib import Path
 from acl_shim import Device
 from gevar.errors import LoadError
 from gevar.om.weight_digests import DIGESTS_FILE, read_digests
-from gevar.session.weight_content import WeightContent, content_bytes, device_digest
+from gevar.session.weight_content import WeightContent, device_digest
 from gevar.types import DevAddr
 from gevar.weights import FileRegion
 
@@ -77,13 +77,6 @@ class ListedDigests:
             if got != digest:
                 reason = f"its digest on the device is {got.hex()}, not {digest.hex()}: the bytes are damaged"
                 raise LoadError(piece.path, piece.offset, piece.size_bytes, piece.size_bytes, reason)
-
-    def refuse_unlistable(self, path: Path, name: str, content: WeightContent) -> None:
-        """Raise `LoadError` for a weight that is no region of a file, for which no digest can be listed."""
-        if not isinstance(content, FileRegion):
-            size_bytes = content_bytes(content)
-            reason = f"tensor {name} is no region of the file as it is, so no digest of it is listed"
-            raise LoadError(path, 0, size_bytes, 0, reason)
 
     def _of_file(self, region: FileRegion) -> _Listed:
         folder = region.path.parent

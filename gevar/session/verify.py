@@ -1,11 +1,7 @@
 """Compare what is on the device with the file, both read anew."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
 
 from acl_shim import Device
 from gevar.errors import ModelFileError
@@ -13,10 +9,7 @@ from gevar.om.om_file import Kind
 from gevar.session.file_tensors import ModelSource, file_tensors, open_model
 from gevar.session.loaded_tensor import LoadedTensor
 from gevar.session.placing_models import PlacedTensor
-from gevar.weights import FileRegion, open_region, read_region
-
-BLOCK_BYTES = 4 << 20
-"""Bytes compared at a time."""
+from gevar.session.weight_content import WeightContent, content_bytes, first_difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,44 +53,33 @@ def verify_tensors(model: ModelSource, kind: Kind, placed: Sequence[PlacedTensor
     AclError
         A copy from the device was refused.
     """
-    tensors = size_bytes = 0
-    differences: list[Difference] = []
     om, path = open_model(model, kind)
-    with om, ExitStack() as stack:
-        files: dict[Path, int] = {}
+    with om:
         found = list(file_tensors(om))
         if [tensor.node.name for tensor in found] != [one.row.name for one in placed]:
             raise ModelFileError(om.path, None, "tensors", "not those that were loaded; load the file again")
-        for tensor, one in zip(found, placed, strict=True):
-            content = one.region or tensor.content(path)
-            if content is None or not one.row.size_bytes or one.row.dev_addr is None:
-                continue
-            if isinstance(content, FileRegion) and content.path not in files:
-                files[content.path] = open_region(content, stack)
-            difference = _compare(content, files, device, one.row)
-            tensors += 1
-            size_bytes += content.size_bytes if isinstance(content, FileRegion) else content.nbytes
-            if difference is not None:
-                differences.append(difference)
+        contents = ((one.row, one.region or tensor.content(path)) for tensor, one in zip(found, placed, strict=True))
+        return compare_tensors(contents, device)
+
+
+def compare_tensors(pairs: Iterable[tuple[LoadedTensor, WeightContent | None]], device: Device) -> VerifyReport:
+    """Compare tensors with what the device has; one without content, or without bytes on the device, is passed over.
+
+    Raises
+    ------
+    LoadError, ModelFileError
+        The bytes of one cannot be read.
+    AclError
+        A copy from the device was refused.
+    """
+    tensors = size_bytes = 0
+    differences: list[Difference] = []
+    for row, content in pairs:
+        if content is None or not row.size_bytes or row.dev_addr is None:
+            continue
+        tensors += 1
+        size_bytes += content_bytes(content)
+        difference = first_difference(content, device, row.dev_addr)
+        if difference is not None:
+            differences.append(Difference(row.name, *difference))
     return VerifyReport(tensors, size_bytes, tuple(differences))
-
-
-def _compare(
-    content: FileRegion | memoryview, files: Mapping[Path, int], device: Device, row: LoadedTensor
-) -> Difference | None:
-    """Return the first difference between a tensor in the file and on the device."""
-    assert row.dev_addr is not None
-    total = content.size_bytes if isinstance(content, FileRegion) else content.nbytes
-    expected, actual = np.empty(min(total, BLOCK_BYTES), np.uint8), np.empty(min(total, BLOCK_BYTES), np.uint8)
-    for start in range(0, total, BLOCK_BYTES):
-        size = min(BLOCK_BYTES, total - start)
-        if isinstance(content, FileRegion):
-            read_region(files[content.path], content.path, content.offset + start, expected[:size].data)
-        else:
-            expected[:size] = np.frombuffer(content, np.uint8)[start : start + size]
-        device.memcpy_out(actual[:size], row.dev_addr + start)
-        unequal = np.flatnonzero(expected[:size] != actual[:size])
-        if unequal.size:
-            at = int(unequal[0])
-            return Difference(row.name, start + at, int(expected[at]), int(actual[at]))
-    return None

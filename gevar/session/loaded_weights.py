@@ -1,0 +1,59 @@
+"""Tensors of a file on a device, as `load_weights` has loaded them."""
+
+import os
+from contextlib import ExitStack
+from os import PathLike
+
+from gevar.errors import ModelFileError
+from gevar.om.weight_source import WeightSource
+from gevar.session.caller_device import caller_device
+from gevar.session.loaded_tensors import LoadedTensors
+from gevar.session.verify import VerifyReport, compare_tensors
+from gevar.session.weight_content import content_of
+from gevar.session.weight_sources import open_weights
+
+
+class LoadedWeights(LoadedTensors):
+    """The tensors of a file in device memory; `load_weights` makes it.
+
+    Closing gives back every tensor that nobody else uses. A session that was made for these alone is closed with them.
+
+    Examples
+    --------
+    >>> import gevar, numpy
+    >>> numpy.save("scale.npy", numpy.arange(4, dtype=numpy.float32))
+    >>> with gevar.load_weights("scale.npy", backend="host") as weights:
+    ...     weights.read("scale")
+    array([0., 1., 2., 3.], dtype=float32)
+    """
+
+    def verify(
+        self, source: str | PathLike[str] | WeightSource, *, weight_dir: str | PathLike[str] | None = None
+    ) -> VerifyReport:
+        """Read a file again and compare every tensor with the device.
+
+        Parameters
+        ----------
+        source
+            The path they were loaded from, or an open source of the same weights.
+        weight_dir
+            As for `load_weights`.
+
+        Raises
+        ------
+        ModelFileError, LoadError, VariableError
+            The file has other tensors than were loaded, or cannot be read.
+        StateError, AclError
+            As `read`.
+        """
+        self._check_open()
+        with ExitStack() as stack:
+            if isinstance(source, str | PathLike):
+                source = stack.enter_context(open_weights(source, weight_dir))
+            tensors = source.tensors()
+            if [(one.name, one.data.nbytes) for one in tensors] != [(row.name, row.size_bytes) for row in self.rows]:
+                reason = "not those that were loaded; load the file again"
+                raise ModelFileError(os.fspath(source.path), None, "tensors", reason)
+            stack.enter_context(caller_device(self.session.runtime))
+            pairs = [(row, content_of(one.data)) for row, one in zip(self.rows, tensors, strict=True)]
+            return compare_tensors(pairs, self.session.runtime.device(self.device_id))
