@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from gevar.errors import ModelFileError
 from gevar.om.source import ByteSource
 
 RECORD_HEAD = struct.Struct("<II")
@@ -26,6 +27,10 @@ _COUNT = struct.Struct("<I")
 _WHAT = "MODEL_INOUT_INFO"
 MAX_BYTES = 1 << 24
 """Larger partitions are refused; a tensor takes some hundred bytes."""
+MAX_RECORDS = 1 << 12
+"""Most records that are read; there are seven kinds."""
+MAX_TENSORS = 1 << 16
+"""Most tensors of a record that are read."""
 
 
 class InOutType(IntEnum):
@@ -74,7 +79,7 @@ def read_inout_info(source: ByteSource, start: int, size_bytes: int) -> InOutInf
     Raises
     ------
     ModelFileError
-        It is larger than 16 MiB, or a record or a value in it is cut off.
+        It is larger than 16 MiB, has more than 4096 records or 65536 inputs, or a record or a value in it is cut off.
     """
     if size_bytes > MAX_BYTES:
         raise source.error(start, _WHAT, f"{size_bytes} B, {MAX_BYTES} B at most are read")
@@ -83,6 +88,8 @@ def read_inout_info(source: ByteSource, start: int, size_bytes: int) -> InOutInf
     while reader.left:
         number, length = reader.unpack(RECORD_HEAD)
         value = reader.part(length)
+        if len(info.blocks) == MAX_RECORDS:
+            raise source.error(start, _WHAT, f"more than {MAX_RECORDS} records")
         info.blocks.append((number, length))
         _decode_record(info, number, value)
     return info
@@ -103,7 +110,7 @@ class _Reader:
     def take(self, size_bytes: int) -> memoryview:
         if size_bytes > len(self._data):
             reason = f"a value of {size_bytes} B is cut off, {len(self._data)} B are left"
-            raise self._source.error(self._position, _WHAT, reason)
+            raise self.error(reason)
         taken, self._data = self._data[:size_bytes], self._data[size_bytes:]
         self._position += size_bytes
         return taken
@@ -117,6 +124,9 @@ class _Reader:
 
     def count(self) -> int:
         return self.unpack(_COUNT)[0]
+
+    def error(self, reason: str) -> ModelFileError:
+        return self._source.error(self._position, _WHAT, reason)
 
     def numbers(self, code: str, count: int) -> tuple[int, ...]:
         size_bytes = count * struct.calcsize(f"<{code}")
@@ -144,7 +154,9 @@ def _decode_record(info: InOutInfo, number: int, value: _Reader) -> None:
 
 
 def _tensors(value: _Reader) -> Iterator[TensorInfo]:
-    for _ in range(value.count()):
+    for index in range(value.count()):
+        if index == MAX_TENSORS:
+            raise value.error(f"more than {MAX_TENSORS} tensors")
         size_bytes, fmt, data_type, name_len, *lens = value.unpack(TENSOR_BASE)
         name = value.text(name_len)
         dims, dims_v2, flat = (value.numbers("q", size // 8) for size in lens)

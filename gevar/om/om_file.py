@@ -206,15 +206,7 @@ class OmFile:
 
     def _read_bundle(self) -> None:
         self.partitions = read_bundle_table(self.source, HEADER_BYTES)
-        first = self.partitions[0]
-        if first.type != PartitionType.BUNDLE_MODEL_VAR_INFO or first.mem_size != _VARIABLE_SIZE.size:
-            reason = f"partition 0 has type {first.type} and {first.mem_size} B, type 25 with 8 B expected"
-            raise self.source.error(HEADER_BYTES, "BUNDLE_MODEL_VAR_INFO", reason)
-        data = self.source.read(first.file_offset, first.mem_size, "BUNDLE_MODEL_VAR_INFO")
-        (self.bundle_variable_size,) = _VARIABLE_SIZE.unpack(data)
-        if self.bundle_variable_size < 0:
-            reason = f"a variable space of {self.bundle_variable_size} B"
-            raise self.source.error(first.file_offset, "BUNDLE_MODEL_VAR_INFO", reason)
+        self.bundle_variable_size = self._read_variable_size()
         models = [partition for partition in self.partitions if partition.type == PartitionType.BUNDLE_MODEL_INFO]
         if len(models) != self.header.model_num or not models:
             reason = f"{len(models)} models in the table, the header's model_num is {self.header.model_num}"
@@ -222,6 +214,19 @@ class OmFile:
         for partition in models:
             om = self._nested(self.source.range(partition.file_offset, partition.mem_size, "BUNDLE_MODEL_INFO"))
             self.submodels.append(SubModel(om.header.name, "", om))
+
+    def _read_variable_size(self) -> int:
+        """Return what a bundle says of its variable space; 0 for the first bundles, which say nothing."""
+        found = [part for part in self.partitions if part.type == PartitionType.BUNDLE_MODEL_VAR_INFO]
+        if not found:
+            return 0
+        field, part = PartitionType.BUNDLE_MODEL_VAR_INFO.name, found[0]
+        if part.mem_size != _VARIABLE_SIZE.size:
+            raise self.source.error(part.file_offset, field, f"{part.mem_size} B, {_VARIABLE_SIZE.size} B expected")
+        (size_bytes,) = _VARIABLE_SIZE.unpack(self.source.read(part.file_offset, part.mem_size, field))
+        if size_bytes < 0:
+            raise self.source.error(part.file_offset, field, f"a variable space of {size_bytes} B")
+        return int(size_bytes)
 
 
 def open_om(path: str | PathLike[str], *, kind: Kind = "model") -> OmFile:

@@ -17,6 +17,8 @@ SO_ITEM_MAGIC = 0x5D776EFD
 SO_COUNT = struct.Struct("<I")
 SO_ITEM_HEAD = struct.Struct("<IHHII")
 _MAX_VENDOR_BYTES = 1 << 16
+MAX_ITEMS = 1 << 16
+"""Most shared objects that are read; bounds the work on a damaged store."""
 _WHAT = "SO_BINS"
 
 
@@ -45,7 +47,8 @@ def read_so_store(source: ByteSource, start: int, size_bytes: int) -> tuple[SoIt
     Raises
     ------
     ModelFileError
-        The store is cut off, an item has another magic or no binary, or the number of items is not the declared one.
+        The store is cut off, an item has another magic or no binary, or the number of items is not the declared one or
+        above 65536.
     """
     end = start + size_bytes
     if size_bytes < SO_COUNT.size:
@@ -54,10 +57,14 @@ def read_so_store(source: ByteSource, start: int, size_bytes: int) -> tuple[SoIt
     position = start + SO_COUNT.size
     if count * SO_ITEM_HEAD.size > end - position:
         raise source.error(start, _WHAT, f"{count} items are declared, {end - position} B hold fewer")
+    if count > MAX_ITEMS:
+        raise source.error(start, _WHAT, f"{count} items are declared, {MAX_ITEMS} at most are read")
     items = []
     for _ in range(count):
         item, position = _read_item(source, position, end)
         items.append(item)
+    if end - position > SO_ITEM_HEAD.size:
+        raise source.error(position, _WHAT, f"{count} items are declared, {end - position} B are behind the last one")
     return tuple(items)
 
 

@@ -240,7 +240,6 @@ def test_a_subgraph_that_runs_itself_is_met_once() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda m: m.graph[0].op[0].subgraph_name.append("q"), "graph 'root', node 'a': runs subgraph 'q'"),
         (lambda m: m.graph.add(name="then"), "graph name 'then' is taken"),
         (lambda m: m.graph.add(name="root"), "graph name 'root' is taken"),
         (lambda m: m.graph[2].op.add(name="a"), "graph 'else', node 'a': the name is taken"),
@@ -251,6 +250,29 @@ def test_a_wrong_model_is_told(change: Callable[[ge_ir.ModelDef], object], words
     change(message)
     with pytest.raises(GraphError, match=words):
         Model.from_proto(message)
+
+
+def test_a_sub_model_may_name_graphs_that_only_the_root_has() -> None:
+    message = nested()
+    message.graph[0].op[0].subgraph_name.append("elsewhere")
+    model = Model.from_proto(message)
+    assert model.graph is not None
+    assert model.to_proto() == message
+    with pytest.raises(GraphError, match="there is no subgraph 'elsewhere'"):
+        list(model.graph.all_nodes())
+
+
+def test_an_input_that_is_not_linked_needs_no_description() -> None:
+    message = ge_ir.GraphDef(name="g")
+    message.op.add(name="x", type="Data", input=["", ""])
+    message.op.add(name="y", type="Data", input=["x:-1", ""])
+    graph = ComputeGraph.from_proto(message)
+    assert graph.to_proto() == message
+    assert [len(node.in_data_anchors) for node in graph] == [0, 0]
+    message.op[0].input[:] = ["", "y:0"]
+    message.op[1].output_desc.add()
+    with pytest.raises(GraphError, match="has 2 edges of data, it has 0 inputs"):
+        ComputeGraph.from_proto(message)
 
 
 def test_a_graph_alone_keeps_names_of_subgraphs() -> None:

@@ -375,11 +375,23 @@ def test_bundle_with_entries_of_other_types() -> None:
     assert len(om.submodels) == 1
 
 
+@pytest.mark.parametrize("parts", [[], [(99, b"other")]], ids=["nothing", "another"])
+def test_bundle_that_does_not_state_its_variable_space(parts: list[tuple[int, bytes]]) -> None:
+    """The partition of the size is younger than bundles."""
+    parts = [*parts, (24, build.g3(ORDINARY, name="one")), (24, build.g3(ORDINARY, name="two"))]
+    body = build.table([(number, 0, len(data)) for number, data in parts], wide=True)
+    body += b"".join(data for _, data in parts)
+    head = {"magic": 0, "headsize": 0, "version": 0, "modeltype": 5, "model_num": 2, "model_length": 256 + len(body)}
+    om = bundle(build.header(**head) + body)  # type: ignore[arg-type]
+    assert om.is_bundle
+    assert om.bundle_variable_size == 0
+    assert [sub.name for sub in om.submodels] == ["one", "two"]
+
+
 @pytest.mark.parametrize(
     ("parts", "model_num", "words"),
     [
-        ([(24, build.g3(ORDINARY)), (25, bytes(8))], 1, "type 25 with 8 B expected"),
-        ([(25, bytes(4)), (24, build.g3(ORDINARY))], 1, "partition 0 has type 25 and 4 B"),
+        ([(25, bytes(4)), (24, build.g3(ORDINARY))], 1, "4 B, 8 B expected"),
         ([(25, struct.pack("<q", -1)), (24, build.g3(ORDINARY))], 1, "a variable space of -1 B"),
         ([(25, bytes(8)), (24, build.g3(ORDINARY))], 2, "1 models in the table, the header's model_num is 2"),
         ([(25, bytes(8)), (24, build.g3(ORDINARY)), (24, build.g3(ORDINARY))], 1, "2 models in the table"),

@@ -120,6 +120,8 @@ ITEM = ("liba.so", "vendor", 0, b"12345")
         (build.so_store([], count=1), "1 items are declared, 0 B hold fewer"),
         (build.so_store([], count=2**32 - 1), "4294967295 items are declared"),
         (build.so_store([ITEM], count=2), "an item starts at|a binary of"),
+        (build.so_store([ITEM, ITEM], count=1), "1 items are declared, 34 B are behind"),
+        (build.so_store([("a", "", 0, b"1")] * 65537), "65537 items are declared, 65536 at most"),
         (build.so_store([ITEM])[:-1], "a binary of 5 B"),
         (build.so_store([("liba.so", "vendor", 0, b"")]), "a binary of 0 B"),
         (build.so_store([ITEM]).replace(struct.pack("<I", 0x5D776EFD), b"\1\0\0\0"), "0x00000001 found"),
@@ -201,3 +203,16 @@ def test_size_is_bounded() -> None:
     source = ByteSource(ByteSource.of_bytes(b"", "s.om")._storage, 0, 1 << 30)
     with pytest.raises(ModelFileError, match="1073741824 B, 16777216 B at most"):
         read_inout_info(source, 0, 1 << 30)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (build.record(9, b"") * 4097, "more than 4096 records"),
+        (build.record(0, struct.pack("<I", 65537) + bytes(32 * 65537)), "more than 65536 tensors"),
+    ],
+)
+def test_numbers_of_records_and_tensors_are_bounded(data: bytes, words: str) -> None:
+    with pytest.raises(ModelFileError, match=words) as caught:
+        read_inout_info(ByteSource.of_bytes(data, "s.om"), 0, len(data))
+    assert caught.value.field == "MODEL_INOUT_INFO"
