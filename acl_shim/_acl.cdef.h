@@ -366,10 +366,39 @@ int64_t acl_query_event(const acl_table *table, uintptr_t context, uintptr_t eve
 /* Make a context current and record an event, or ask for free and total bytes of memory; the result is as of a copy. */
 int64_t acl_record_event(const acl_table *table, uintptr_t context, uintptr_t event, uintptr_t stream);
 int64_t acl_mem_info(const acl_table *table, uintptr_t context, int attr, size_t *figures);
-/* Makes a context current and brings bytes of a file to the device, block by block through host memory; *done counts
- * the bytes that are there. The result is as above; 0 with fewer bytes than size: *os_error of pread, 0 at the end. */
-int64_t acl_copy_file(const acl_table *table, uintptr_t context, uintptr_t dst, size_t size, int file, int64_t offset,
-                      uintptr_t staging, size_t staging_size, size_t *done, int *os_error);
+
+/* ---- Blocks of a file on their way to a device (_block_copies.h) ---- */
+
+typedef struct {
+    uint64_t offset;
+    uint64_t size;
+    uint64_t copies;
+} acl_block;
+
+typedef struct {
+    uint64_t dst;
+    uint64_t start;
+    uint64_t size;
+} acl_block_copy;
+
+typedef struct {
+    uint64_t blocks;
+    uint64_t copies;
+    uint64_t got;
+    int64_t os_error;
+    int64_t read_ns;
+    int64_t copy_ns;
+} acl_blocks_done;
+
+/* Make a context current and copy pieces of memory to a device, at once or on a stream; the result is as of
+ * acl_copy_in, `done` counts the copies made. */
+int64_t acl_copy_block(const acl_table *table, uintptr_t context, uintptr_t memory, const acl_block_copy *copies,
+                       uint64_t count, int is_queued, uintptr_t stream, acl_blocks_done *done);
+/* Make a context current and move blocks of a file to a device through memory that holds one of them; the result is as
+ * of acl_copy_in, `done` says how far it came: 0 with fewer blocks than `count` means that a block could not be read,
+ * or that *stop was set. */
+int64_t acl_move_blocks(const acl_table *table, uintptr_t context, int file, uintptr_t memory, const acl_block *blocks,
+                        uint64_t count, const acl_block_copy *copies, const int *stop, acl_blocks_done *done);
 
 /* ---- Python functions that the runtime calls (_host_function.h) ---- */
 

@@ -13,12 +13,10 @@
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "_dlpack.h"
 #include "_format_loops.h"
@@ -348,6 +346,8 @@ static uintptr_t acl_address(const void *pointer) {
 /* Calls a function of the table, or answers `missing` where the library has none. */
 #define CALL_OR(missing, function, ...) (table->function != NULL ? table->function(__VA_ARGS__) : (missing))
 #define CALL(function, ...) CALL_OR(ACL_SHIM_NO_SYMBOL, function, __VA_ARGS__)
+
+#include "_block_copies.h" /* after CALL, which it uses */
 
 /* ---- Start, end, errors ---- */
 
@@ -1329,29 +1329,19 @@ static int64_t acl_copy_out(const acl_table *table, uintptr_t context, void *dst
     return copy_in_context(table, context, dst, count, (const void *)src, count, ACL_MEMCPY_DEVICE_TO_HOST);
 }
 
-/* Reads blocks of a file into host memory and copies each to the device, until size bytes are there. *done counts the
- * bytes that are; where it falls short and the result is 0, reading failed with *os_error, or the file ended (0). */
-static int64_t acl_copy_file(const acl_table *table, uintptr_t context, uintptr_t dst, size_t size, int file,
-                             int64_t offset, uintptr_t staging, size_t staging_size, size_t *done, int *os_error) {
+static int64_t acl_copy_block(const acl_table *table, uintptr_t context, uintptr_t memory, const acl_block_copy *copies,
+                              uint64_t count, int is_queued, uintptr_t stream, acl_blocks_done *done) {
     int64_t code = enter(table, context);
-    if (code != ACL_SUCCESS)
-        return code;
-    while (*done < size) {
-        size_t want = size - *done < staging_size ? size - *done : staging_size;
-        ssize_t got = pread(file, (void *)staging, want, offset + (int64_t)*done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0) {
-            *os_error = got < 0 ? errno : 0;
-            return ACL_SUCCESS;
-        }
-        code = CALL(aclrtMemcpy, (void *)(dst + *done), (size_t)got, (const void *)staging, (size_t)got,
-                    ACL_MEMCPY_HOST_TO_DEVICE);
-        if (code != ACL_SUCCESS)
-            return code;
-        *done += (size_t)got;
-    }
-    return ACL_SUCCESS;
+    return code == ACL_SUCCESS
+               ? block_copy(table, (const char *)memory, copies, count, is_queued, (aclrtStream)stream, done)
+               : code;
+}
+
+static int64_t acl_move_blocks(const acl_table *table, uintptr_t context, int file, uintptr_t memory,
+                               const acl_block *blocks, uint64_t count, const acl_block_copy *copies, const int *stop,
+                               acl_blocks_done *done) {
+    int64_t code = enter(table, context);
+    return code == ACL_SUCCESS ? block_move_all(table, file, (char *)memory, blocks, count, copies, stop, done) : code;
 }
 
 /* ---- Models ---- */

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from acl_shim.api_types import (
+    BlocksDone,
     Cell,
     IntArray,
     MallocConfig,
@@ -166,24 +167,35 @@ class CopyApi(Protocol):
     def mem_info(self, context: int, attr: int, figures: IntArray, /) -> int:
         """Make a context current and write free and total bytes of a pool; the result is that of `copy_in`."""
 
-    def copy_file(
+    def move_blocks(
         self,
         context: int,
-        dst: int,
-        size_bytes: int,
         file: int,
-        offset: int,
-        staging: int,
-        staging_bytes: int,
-        done: Cell,
-        os_error: Cell,
+        memory: int,
+        blocks: object,
+        count: int,
+        copies: object,
+        stop: Cell,
+        done: BlocksDone,
         /,
     ) -> int:
-        """Make a context current and bring bytes of a file to a device; the result is that of `copy_in`.
+        """Make a context current and move blocks of a file to a device; the result is that of `copy_in`.
 
-        `done` counts the bytes that arrived; where the result is 0 and it falls short, `os_error` is the number of the
-        failed read, or 0 at the end of the file.
+        Where it is 0 with fewer blocks done than given, one could not be read, or `stop` was set.
         """
+
+    def copy_block(
+        self,
+        context: int,
+        memory: int,
+        copies: object,
+        count: int,
+        is_queued: bool,
+        stream: StreamHandle,
+        done: BlocksDone,
+        /,
+    ) -> int:
+        """Make a context current and copy pieces of host memory to a device; the result is that of `copy_in`."""
 
     def aclrtMemcpyAsyncWithCondition(
         self, dst: int, dst_max: int, src: int, count: int, kind: int, stream: StreamHandle, /

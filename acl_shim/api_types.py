@@ -58,6 +58,17 @@ class Cell(Protocol):
         """Return the value."""
 
 
+class BlocksDone(Protocol):
+    """How far a call that moves blocks came; the call writes it."""
+
+    blocks: int
+    copies: int
+    got: int
+    os_error: int
+    read_ns: int
+    copy_ns: int
+
+
 class FloatCell(Protocol):
     """One C float that a call writes; read it as ``cell[0]``."""
 

@@ -1,18 +1,12 @@
 """Copies and fills of a device that wait until the bytes are there."""
 
-import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from acl_shim.batch import BatchArguments, BatchCopy
 from acl_shim.codes import MemcpyKind
 from acl_shim.device_base import DeviceBase
 from acl_shim.errors import Argument
 from acl_shim.host_memory import Hold, HostBuffer, addr_of, hold, release
-from acl_shim.table import new_cell
-
-if TYPE_CHECKING:
-    from acl_shim.pinned import PinnedBuffer
 
 
 def copy_arguments(dst: int, dst_max_bytes: int, src: int, count_bytes: int) -> dict[str, Argument]:
@@ -97,59 +91,6 @@ class CopyCalls(DeviceBase):
             self.copy_in(dst, dst_max_bytes, held, len(held))
         finally:
             release(held)
-
-    def memcpy_from_file(self, dst: int, file: int, offset: int, size_bytes: int, staging: "PinnedBuffer") -> int:
-        """Copy bytes of a file to a device address and wait until they are there, in one call without the interpreter.
-
-        Each block is read with ``pread`` into host memory and copied from there.
-
-        Parameters
-        ----------
-        dst
-            Address on the device.
-        file
-            Descriptor of an open file.
-        offset
-            First byte in the file.
-        size_bytes
-            How many bytes.
-        staging
-            Host memory for one block at a time; its size is that of a block. One call may use it at a time.
-
-        Returns
-        -------
-        int
-            Bytes that arrived; fewer than `size_bytes` where the file ends.
-
-        Raises
-        ------
-        ValueError
-            `size_bytes` or `offset` is negative.
-        OSError
-            The file cannot be read.
-        AclError
-            The runtime refuses.
-
-        Notes
-        -----
-        After failure the destination holds old bytes, new bytes or both.
-        """
-        if size_bytes < 0 or offset < 0:
-            raise ValueError(f"{size_bytes} B from offset {offset} of a file: give numbers from 0")
-        lease = self._current.held or self._current.take()
-        done, os_error = new_cell("size_t *"), new_cell("int *")
-        block, block_bytes = staging.addr, staging.size_bytes
-        code = self._runtime.api.copy_file(
-            lease.context, dst, size_bytes, file, offset, block, block_bytes, done, os_error
-        )
-        if code:
-            arrived = done[0]
-            count = min(block_bytes, size_bytes - arrived)
-            arguments = copy_arguments(dst + arrived, size_bytes - arrived, block, count)
-            self._refuse_in_context(code, "aclrtMemcpy", arguments, lease)
-        if os_error[0]:
-            raise OSError(os_error[0], os.strerror(os_error[0]))
-        return done[0]
 
     def check_room(self, dst: int, dst_max_bytes: int, count_bytes: int) -> None:
         """Raise `ValueError` where a source does not fit its destination."""

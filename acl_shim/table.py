@@ -137,7 +137,8 @@ class _BoundApi:
 
     copy_in: Callable[..., int]
     copy_out: Callable[..., int]
-    copy_file: Callable[..., int]
+    copy_block: Callable[..., int]
+    move_blocks: Callable[..., int]
     query_stream: Callable[..., int]
     query_event: Callable[..., int]
     record_event: Callable[..., int]
@@ -194,7 +195,7 @@ def bind(table: Table, library: str) -> AclApi:
         else:
             setattr(face, name, call)
     face.copy_in, face.copy_out = partial(lib.acl_copy_in, table), partial(lib.acl_copy_out, table)
-    face.copy_file = partial(lib.acl_copy_file, table)
+    face.copy_block, face.move_blocks = partial(lib.acl_copy_block, table), partial(lib.acl_move_blocks, table)
     for name, function in _IN_CONTEXT.items():
         call = partial(getattr(lib, f"acl_{name}"), table)
         setattr(face, name, call if has_function(table, function) else _missing_call(function, library))

@@ -7,6 +7,7 @@ from gevar.weights.file_region import FileRegion, UploadRequest
 from gevar.weights.load_report import UploadReport
 from gevar.weights.load_settings import LoadSettings
 from gevar.weights.upload import Upload, upload
+from gevar.weights.upload_arrays import UploadArrays
 from gevar.weights.value_bins import value_bins
 from gevar.weights.weight_directory import WeightDirectory, WeightFile
 
@@ -18,6 +19,7 @@ __all__ = [
     "LoadSettings",
     "PreadReader",
     "Upload",
+    "UploadArrays",
     "UploadReport",
     "UploadRequest",
     "WeightBlock",

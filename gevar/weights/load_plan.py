@@ -1,143 +1,251 @@
-"""The order in which an upload reads: requests sorted by place, equal regions read once, neighbours in one block.
+"""The order in which an upload reads: requests sorted by place, each byte read once, neighbours in one block.
 
-A block is read at once, and holds pieces of one region or of many; a run is a row of blocks that one reader takes. The
-plan is made while it is carried out: what is in memory beside the requests is one run for each reader.
+Requests that lie close to each other are a stretch; stretches are cut into blocks, which are read at once. What a
+request has in one block is a part, and parts that go on in the block and on the device are one copy. All of it is made
+by arrays, so that a request costs no step of the interpreter.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
-from pathlib import Path
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
-from gevar.weights.file_region import FileRegion, UploadRequest
+import numpy as np
+from numpy.typing import NDArray
+
+from gevar.weights.upload_arrays import Int64Array, UInt64Array, UploadArrays
 
 _GAP_BYTES: Final = 16 << 10  # reading over a gap of this size costs less than another call
-_RUN_BLOCKS: Final = 8
+_GAP_SHARE: Final = 8  # no gap fills more than this part of a block
+_MOST_RUN_BLOCKS: Final = 8
+_RUNS_OF_A_WORKER: Final = 4  # at least, so that no reader has work left when the others end
 
 
-class Copy(NamedTuple):
-    """Bytes of a block that go to one address: request that names the device, place in the block, size, address."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Blocks ``first`` to before ``end``, which one reader takes in order, of one source."""
 
-    request: int
-    start: int
-    size_bytes: int
-    dev_addr: int
-
-
-class Part(NamedTuple):
-    """Bytes of a block that belong to requests: their numbers, place in the block, size."""
-
-    requests: tuple[int, ...]
-    start: int
-    size_bytes: int
+    source: int
+    first: int
+    end: int
 
 
-class Block(NamedTuple):
-    """Bytes that are read at once: place in the file, size, and what becomes of them."""
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadPlan:
+    """Blocks, and what becomes of their bytes; all arrays are in the order of the blocks.
 
-    offset: int
-    size_bytes: int
-    copies: list[Copy]
-    parts: list[Part]
+    Attributes
+    ----------
+    blocks : numpy.ndarray of uint64
+        A row for each block: first byte in the source, bytes, number of its copies.
+    source : numpy.ndarray of int64
+        Number of the source of each block.
+    copies : numpy.ndarray of uint64
+        A row for each copy: address on the device, first byte in the block, bytes.
+    copy_device : numpy.ndarray of int64
+        Number of the device of each copy.
+    first_copy, first_part : numpy.ndarray of int64
+        Where the copies and parts of each block begin; one more value than blocks.
+    part_request, part_start, part_bytes : numpy.ndarray of int64
+        For each part its request, first byte in the block, and bytes.
+    ends : numpy.ndarray of int64
+        Blocks after which a run may end, rising: not within a region that has a digest.
+    run_blocks : int
+        How many blocks a run should have.
+    """
+
+    blocks: UInt64Array
+    source: Int64Array
+    copies: UInt64Array
+    copy_device: Int64Array
+    first_copy: Int64Array
+    first_part: Int64Array
+    part_request: Int64Array
+    part_start: Int64Array
+    part_bytes: Int64Array
+    ends: Int64Array
+    run_blocks: int
+
+    def run(self, first: int, wanted: int) -> Run | None:
+        """Return the run of about `wanted` blocks from a block on; None behind the last."""
+        if first >= len(self.blocks):
+            return None
+        source = int(self.source[first])
+        last = min(first + wanted, int(np.searchsorted(self.source, source, "right"))) - 1
+        return Run(source, first, int(self.ends[np.searchsorted(self.ends, last)]) + 1)
 
 
-class Run(NamedTuple):
-    """Blocks that one reader takes in order; `path` is None for a request that is a buffer."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sorted:
+    """Requests that have bytes, by source and place."""
 
-    path: Path | None
-    blocks: list[Block]
+    request: Int64Array
+    source: Int64Array
+    offset: Int64Array
+    end: Int64Array
+    top: Int64Array  # largest end of this request and those before it in the source
+
+    @classmethod
+    def of(cls, arrays: UploadArrays) -> "_Sorted":
+        """Sort requests."""
+        request = np.flatnonzero(arrays.size_bytes)
+        source, offset = arrays.source[request], arrays.offset[request]
+        if not _rises(source, offset):
+            order = np.lexsort((offset, source))
+            request, source, offset = request[order], source[order], offset[order]
+        end = offset + arrays.size_bytes[request]
+        return cls(request, source, offset, end, _running_top(source, end))
+
+    def begins(self, gap_bytes: int) -> NDArray[np.bool_]:
+        """Tell which requests begin a stretch."""
+        begins = np.ones(len(self.request), np.bool_)
+        begins[1:] = (self.source[1:] != self.source[:-1]) | (self.offset[1:] - gap_bytes > self.top[:-1])
+        return begins
+
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether no byte belongs to two requests."""
+        return bool(np.all((self.source[1:] != self.source[:-1]) | (self.offset[1:] >= self.top[:-1])))
 
 
-def is_one_stretch(blocks: Sequence[Block]) -> bool:
-    """Tell whether blocks follow each other in the file, and all their bytes on one device."""
-    if any(len(block.copies) != 1 or block.copies[0].size_bytes != block.size_bytes for block in blocks):
-        return False
-    first, shift = blocks[0].copies[0], blocks[0].copies[0].dev_addr - blocks[0].offset
-    ends = (block.offset + block.size_bytes for block in blocks)
-    return all(
-        block.offset == end
-        and block.copies[0].dev_addr - block.offset == shift
-        and block.copies[0].request == first.request
-        for block, end in zip(blocks[1:], ends, strict=False)
+def _rises(major: Int64Array, minor: Int64Array) -> bool:
+    """Tell whether pairs are sorted."""
+    same = major[1:] == major[:-1]
+    return bool(np.all((major[1:] > major[:-1]) | (same & (minor[1:] >= minor[:-1]))))
+
+
+def _running_top(source: Int64Array, end: Int64Array) -> Int64Array:
+    """Return the largest end so far within each source: by ranks, which rise from source to source."""
+    if _rises(source, end):
+        return end
+    order = np.lexsort((end, source))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return end[order[np.maximum.accumulate(rank)]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Blocks:
+    """Stretches cut into blocks, and in which of them each request begins and ends."""
+
+    source: Int64Array
+    offset: Int64Array
+    size_bytes: Int64Array
+    first_of: Int64Array
+    last_of: Int64Array
+
+    @classmethod
+    def of(cls, regions: _Sorted, block_bytes: int) -> "_Blocks":
+        """Cut sorted requests."""
+        begins = regions.begins(min(_GAP_BYTES, block_bytes // _GAP_SHARE))
+        first = np.flatnonzero(begins)
+        start, stop = regions.offset[first], regions.top[np.append(first, len(begins))[1:] - 1]
+        counts = -(-(stop - start) // block_bytes)
+        offset = np.repeat(start, counts) + _numbers_within(counts) * block_bytes
+        size = np.minimum(np.repeat(stop, counts) - offset, block_bytes)
+        stretch = np.cumsum(begins) - 1
+        before = (np.cumsum(counts) - counts)[stretch]
+        first_of = before + (regions.offset - start[stretch]) // block_bytes
+        last_of = before + (regions.end - 1 - start[stretch]) // block_bytes
+        return cls(np.repeat(regions.source[first], counts), offset, size, first_of, last_of)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """What requests have in blocks, in the order of the blocks."""
+
+    block: Int64Array
+    request: Int64Array
+    start: Int64Array
+    size_bytes: Int64Array
+    dev_addr: UInt64Array
+    device: Int64Array
+
+    @classmethod
+    def of(cls, arrays: UploadArrays, regions: _Sorted, blocks: _Blocks) -> "_Parts":
+        """Cut requests at the ends of blocks."""
+        counts = blocks.last_of - blocks.first_of + 1
+        region = np.repeat(np.arange(len(counts)), counts)
+        block = np.repeat(blocks.first_of, counts) + _numbers_within(counts)
+        base, offset, request = blocks.offset[block], regions.offset[region], regions.request[region]
+        start = np.maximum(offset - base, 0)
+        size = np.minimum(regions.end[region] - base, blocks.size_bytes[block]) - start
+        dev_addr = arrays.dev_addr[request] + (base + start - offset).astype(np.uint64)
+        device = np.zeros_like(request) if arrays.device is None else arrays.device[request]
+        if regions.is_disjoint and len(arrays.devices) <= 1:
+            return cls(block, request, start, size, dev_addr, device)
+        order = np.lexsort((dev_addr, device, block))
+        return cls(block[order], request[order], start[order], size[order], dev_addr[order], device[order])
+
+    def begins_copy(self) -> NDArray[np.bool_]:
+        """Tell which parts do not go on from the one before in block and device memory."""
+        begins = np.ones(len(self.block), np.bool_)
+        sizes = self.size_bytes[:-1]
+        begins[1:] = (
+            (self.block[1:] != self.block[:-1])
+            | (self.device[1:] != self.device[:-1])
+            | (self.start[1:] != self.start[:-1] + sizes)
+            | (self.dev_addr[1:] != self.dev_addr[:-1] + sizes.astype(np.uint64))
+        )
+        return begins
+
+
+def plan(arrays: UploadArrays, block_bytes: int, workers: int) -> LoadPlan:
+    """Make the plan of an upload.
+
+    Parameters
+    ----------
+    arrays
+        The requests.
+    block_bytes
+        Largest block.
+    workers
+        How many readers there will be.
+    """
+    regions = _Sorted.of(arrays)
+    blocks = _Blocks.of(regions, block_bytes)
+    parts = _Parts.of(arrays, regions, blocks)
+    count = len(blocks.offset)
+    copy = np.flatnonzero(parts.begins_copy())
+    copy_bytes = np.add.reduceat(parts.size_bytes, copy) if len(copy) else parts.size_bytes
+    copies_of_block = np.bincount(parts.block[copy], minlength=count)
+    return LoadPlan(
+        blocks=_rows(blocks.offset, blocks.size_bytes, copies_of_block),
+        source=blocks.source,
+        copies=_rows(parts.dev_addr[copy], parts.start[copy], copy_bytes),
+        copy_device=parts.device[copy],
+        first_copy=_starts(copies_of_block),
+        first_part=_starts(np.bincount(parts.block, minlength=count)),
+        part_request=parts.request,
+        part_start=parts.start,
+        part_bytes=parts.size_bytes,
+        ends=_run_ends(arrays, regions, blocks),
+        run_blocks=min(_MOST_RUN_BLOCKS, -(-count // (workers * _RUNS_OF_A_WORKER))),
     )
 
 
-_Region = tuple[int, int, tuple[int, ...]]
+def _run_ends(arrays: UploadArrays, regions: _Sorted, blocks: _Blocks) -> Int64Array:
+    """Return the blocks after which a run may end: no request with a digest goes on."""
+    count, has_digest = len(blocks.offset), arrays.has_digest
+    if has_digest is None:
+        return np.arange(count)
+    checked = has_digest[regions.request]
+    goes_on = np.bincount(blocks.first_of[checked], minlength=count)
+    goes_on -= np.bincount(blocks.last_of[checked], minlength=count)
+    return np.flatnonzero(np.cumsum(goes_on) == 0)
 
 
-def plan(requests: Sequence[UploadRequest], block_bytes: int) -> Iterator[Run]:
-    """Cut requests into runs; a region with a digest is never cut by the end of a run."""
-    by_path: dict[Path, list[tuple[int, int, int]]] = {}
-    for number, request in enumerate(requests):
-        source = request.source
-        if isinstance(source, FileRegion):
-            if source.size_bytes:
-                by_path.setdefault(source.path, []).append((source.offset, source.size_bytes, number))
-        elif source.nbytes:
-            yield from _buffer_runs(number, request, block_bytes)
-    for path, places in by_path.items():
-        places.sort()
-        regions = ((*key, tuple(number for *_, number in same)) for key, same in groupby(places, itemgetter(0, 1)))
-        yield from _file_runs(path, regions, requests, block_bytes)
+def _rows(*columns: Int64Array | UInt64Array) -> UInt64Array:
+    """Return columns as an array of rows."""
+    rows = np.empty((len(columns[0]), len(columns)), np.uint64)
+    for number, column in enumerate(columns):
+        rows[:, number] = column
+    return rows
 
 
-def _buffer_runs(number: int, request: UploadRequest, block_bytes: int) -> Iterator[Run]:
-    for done in range(0, request.size_bytes, block_bytes * _RUN_BLOCKS):
-        size = min(block_bytes * _RUN_BLOCKS, request.size_bytes - done)
-        copies, parts = [Copy(number, 0, size, request.dev_addr + done)], [Part((number,), 0, size)]
-        yield Run(None, [Block(done, size, copies, parts)])
+def _starts(counts: Int64Array) -> Int64Array:
+    """Return where each of so many begins, and where the last ends."""
+    return np.concatenate(([0], np.cumsum(counts)))
 
 
-def _file_runs(
-    path: Path, regions: Iterator[_Region], requests: Sequence[UploadRequest], block_bytes: int
-) -> Iterator[Run]:
-    run: list[Block] = []
-    for block, may_end in _blocks(regions, requests, block_bytes):
-        run.append(block)
-        if may_end and len(run) >= _RUN_BLOCKS:
-            yield Run(path, run)
-            run = []
-    if run:
-        yield Run(path, run)
-
-
-def _blocks(
-    regions: Iterator[_Region], requests: Sequence[UploadRequest], block_bytes: int
-) -> Iterator[tuple[Block, bool]]:
-    """Cut regions into blocks; with each, whether a run may end after it."""
-    start = end = 0
-    copies: list[Copy] = []
-    parts: list[Part] = []
-    for offset, size_bytes, numbers in regions:
-        done, has_digest = 0, any(requests[number].digest is not None for number in numbers)
-        while done < size_bytes:
-            place = offset + done
-            if parts and (place < start or place > end + _GAP_BYTES or place >= start + block_bytes):
-                yield Block(start, end - start, copies, parts), not (done and has_digest)
-                copies, parts = [], []
-            if not parts:
-                start = end = place
-            size = min(size_bytes - done, start + block_bytes - place)
-            parts.append(Part(numbers, place - start, size))
-            for number in numbers:
-                _add_copy(copies, requests, Copy(number, place - start, size, requests[number].dev_addr + done))
-            done += size
-            end = max(end, place + size)
-    if parts:
-        yield Block(start, end - start, copies, parts), True
-
-
-def _add_copy(copies: list[Copy], requests: Sequence[UploadRequest], new: Copy) -> None:
-    """Add a copy, as a part of the last one where it goes on on both sides."""
-    if copies:
-        last = copies[-1]
-        size = last.size_bytes
-        if (
-            new.dev_addr == last.dev_addr + size
-            and new.start == last.start + size
-            and requests[new.request].device is requests[last.request].device
-        ):
-            copies[-1] = Copy(last.request, last.start, size + new.size_bytes, last.dev_addr)
-            return
-    copies.append(new)
+def _numbers_within(counts: Int64Array) -> Int64Array:
+    """Return 0, 1, 2 … for each count."""
+    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

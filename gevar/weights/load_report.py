@@ -1,7 +1,10 @@
 """What an upload did, and what held it up."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from gevar.weights.load_settings import LoadSettings
 
 
 class UploadReport(NamedTuple):
@@ -67,3 +70,24 @@ class StageTimes:
     staging_s: float = 0.0
     copy_s: float = 0.0
     checked: int = 0
+
+
+def report_of(
+    size_bytes: int, elapsed_s: float, settings: LoadSettings, times: Sequence[StageTimes], modes: Sequence[str]
+) -> UploadReport:
+    """Return the report of an upload whose readers spent so much."""
+    return UploadReport(
+        size_bytes,
+        elapsed_s,
+        settings.workers,
+        settings.block_bytes,
+        settings.buffers,
+        read_bytes=sum(one.read_bytes for one in times),
+        reads=sum(one.reads for one in times),
+        disk_bytes=sum(one.disk_bytes for one in times),
+        read_s=sum(one.read_s for one in times),
+        staging_s=sum(one.staging_s for one in times),
+        copy_s=sum(one.copy_s for one in times),
+        mode="; ".join(modes),
+        checked=sum(one.checked for one in times),
+    )

@@ -4,17 +4,14 @@ A slot is one buffer with a stream for each device it has copied to. A reader wi
 more slots the copies are queued, and a slot is waited for when it is its turn again.
 """
 
-from collections.abc import Sequence
+import os
 from contextlib import ExitStack
-from typing import Final
 
-from acl_shim import BatchCopy, Device, Stream
-from acl_shim.codes import MemcpyKind
+from acl_shim import Device, Stream
+from acl_shim.block_copies import BlocksMoved, StopFlag
 from gevar.errors import LoadError
 from gevar.weights.file_reader import PAGE_BYTES, FileReader
-from gevar.weights.load_plan import Block, Copy
-
-_TO_DEVICE: Final = MemcpyKind.ACL_MEMCPY_HOST_TO_DEVICE
+from gevar.weights.upload_arrays import UInt64Array
 
 
 class StagingSlot:
@@ -48,7 +45,7 @@ class StagingSlot:
         self._first = -self._buffer.addr % PAGE_BYTES
         self._content = self._first
 
-    def fill(self, file: FileReader, path: str, block: Block) -> None:
+    def fill(self, file: FileReader, path: str, offset: int, size_bytes: int) -> None:
         """Read a block.
 
         Raises
@@ -56,8 +53,8 @@ class StagingSlot:
         LoadError
             The file cannot be read, or ends early; names the block, and how many of its bytes came.
         """
-        shift = block.offset % file.align_bytes
-        wanted = shift + block.size_bytes
+        shift = offset % file.align_bytes
+        wanted = shift + size_bytes
         room = -(-wanted // file.align_bytes) * file.align_bytes
         got = 0
         self._content = self._first + shift
@@ -66,18 +63,18 @@ class StagingSlot:
                 begin = got - got % file.align_bytes
                 try:
                     with window[begin:] as rest:
-                        step = file.read_into(block.offset - shift + begin, rest)
+                        step = file.read_into(offset - shift + begin, rest)
                 except OSError as error:
-                    raise _short(path, block, got - shift, error.strerror or str(error)) from error
+                    raise short_read(path, offset, size_bytes, got - shift, error) from error
                 if begin + step <= got:
-                    raise _short(path, block, got - shift, "the file ends here")
+                    raise short_read(path, offset, size_bytes, got - shift, 0)
                 got = begin + step
 
     def bytes_at(self, start: int, size_bytes: int) -> memoryview:
         """Return bytes of the block; release them before the slot is filled again."""
         return self._buffer.view[self._content + start : self._content + start + size_bytes]
 
-    def copy(self, device: Device, copies: Sequence[Copy]) -> None:
+    def copy(self, device: Device, copies: UInt64Array) -> None:
         """Copy pieces of the block to addresses of a device, or queue that.
 
         Raises
@@ -85,35 +82,20 @@ class StagingSlot:
         AclError
             The runtime refuses.
         """
-        base = self._buffer.addr + self._content
-        if self._is_queued:
-            stream = self._stream(device)
-            for _, start, size, dev_addr in copies:
-                stream.memcpy_async(dev_addr, size, base + start, size, _TO_DEVICE)
-        elif len(copies) == 1 or not device.runtime.supports("aclrtMemcpyBatch"):
-            for _, start, size, dev_addr in copies:
-                device.memcpy(dev_addr, size, base + start, size, _TO_DEVICE)
-        else:
-            batch = [BatchCopy(dev_addr, size, base + start, size) for _, start, size, dev_addr in copies]
-            device.memcpy_batch(batch, _TO_DEVICE)
+        stream = self._stream(device) if self._is_queued else None
+        device.memcpy_block(copies, self._buffer.addr + self._content, stream)
 
-    def move(self, device: Device, descriptor: int, path: str, offset: int, size_bytes: int, dev_addr: int) -> None:
-        """Bring bytes of a file to one address, block by block, in one call and at once.
+    def move(
+        self, device: Device, descriptor: int, blocks: UInt64Array, copies: UInt64Array, stop: StopFlag
+    ) -> BlocksMoved:
+        """Bring blocks of a file to a device, one after the other, in one call and at once.
 
         Raises
         ------
-        LoadError
-            As `fill`.
         AclError
             The runtime refuses.
         """
-        block = Block(offset, size_bytes, [], [])
-        try:
-            got = device.memcpy_from_file(dev_addr, descriptor, offset, size_bytes, self._buffer)
-        except OSError as error:
-            raise _short(path, block, 0, error.strerror or str(error)) from error
-        if got < size_bytes:
-            raise _short(path, block, got, "the file ends here")
+        return device.memcpy_blocks(descriptor, blocks, copies, self._buffer, stop)
 
     def _stream(self, device: Device) -> Stream:
         if device.id not in self._streams:
@@ -132,5 +114,10 @@ class StagingSlot:
             stream.synchronize()
 
 
-def _short(path: str, block: Block, got: int, reason: str) -> LoadError:
-    return LoadError(path, block.offset, block.size_bytes, min(max(got, 0), block.size_bytes), reason)
+def short_read(path: str, offset: int, wanted: int, got: int, os_error: int | OSError) -> LoadError:
+    """Return the error of a block that did not come whole; error 0 stands for the end of the file."""
+    if isinstance(os_error, OSError):
+        reason = os_error.strerror or str(os_error)
+    else:
+        reason = os.strerror(os_error) if os_error else "the file ends here"
+    return LoadError(path, offset, wanted, min(max(got, 0), wanted), reason)

@@ -2,32 +2,29 @@
 
 Readers take runs of blocks from a plan; each reads with ``pread`` into pinned staging buffers of its own and copies
 from there. A file is never copied from a map of it: a page fault inside a copy is slower than ``pread``, and turns a
-file that was cut short into a signal instead of an error. The staging buffers are all the host memory used, whatever
-the model. A file that is not the one it was at the start, when all of it was read, is an error.
+file that was cut short into a signal instead of an error. The staging buffers are all the host memory that bytes take,
+whatever the model. A file that is not the one it was at the start, when all of it was read, is an error.
 """
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from pathlib import Path
-from resource import RUSAGE_THREAD, getrusage
 from types import TracebackType
 from typing import Self
 
 from acl_shim import Device
+from acl_shim.block_copies import StopFlag
 from gevar.errors import LoadError, StateError
-from gevar.weights.file_reader import FileReader, OpenFile, PreadReader
-from gevar.weights.file_region import FileRegion, UploadRequest
-from gevar.weights.load_plan import Part, Run, plan
-from gevar.weights.load_report import StageTimes, UploadReport
+from gevar.weights.arrivals import Arrivals, OnProgress
+from gevar.weights.file_reader import OpenFile, PreadReader
+from gevar.weights.file_region import UploadRequest
+from gevar.weights.load_plan import LoadPlan, Run, plan
+from gevar.weights.load_report import StageTimes, UploadReport, report_of
 from gevar.weights.load_settings import LoadSettings
+from gevar.weights.open_files import OpenFiles
+from gevar.weights.upload_arrays import UploadArrays, arrays_of
 from gevar.weights.upload_reader import UploadReader
-
-OnProgress = Callable[[int, int], None]
-_SECTOR_BYTES = 512  # unit of ru_inblock
-_TELL_BLOCKS = 4  # so many between two calls of on_progress
 
 
 class Upload:
@@ -41,19 +38,21 @@ class Upload:
     device
         Where the addresses of requests lie that name no device.
     requests
-        What to move. Destinations must not overlap.
+        What to move, as objects or as arrays. Destinations must not overlap.
     workers, block_bytes, buffers, past_cache
         See `LoadSettings`.
     on_progress
         Called with (bytes done, bytes in all), from one thread at a time. An exception it raises stops the upload and
         is raised by `wait`.
+    cancel
+        Cancels the upload once it is set: before a reader takes its next blocks, 16 MiB at most by default.
     open_file
         Opens a file for reading.
 
     Raises
     ------
     ValueError
-        A setting is out of range.
+        A setting, or a number of a request, is out of range.
 
     Thread safety: `cancel` from any thread, the rest from one.
 
@@ -70,39 +69,37 @@ class Upload:
     def __init__(
         self,
         device: Device,
-        requests: Sequence[UploadRequest],
+        requests: Sequence[UploadRequest] | UploadArrays,
         *,
         workers: int | None = None,
         block_bytes: int | None = None,
         buffers: int | None = None,
         past_cache: bool | None = None,
         on_progress: OnProgress | None = None,
+        cancel: threading.Event | None = None,
         open_file: OpenFile = PreadReader,
     ) -> None:
-        sizes = [request.size_bytes for request in requests]
-        self._total = sum(sizes)
-        self.settings = LoadSettings.choose(
-            self._total,
+        self.arrays = arrays_of(requests)
+        self.settings = settings = LoadSettings.choose(
+            int(self.arrays.size_bytes.sum()),
             is_card=device.runtime.backend != "host",
             workers=workers,
             block_bytes=block_bytes,
             buffers=buffers,
             past_cache=past_cache,
         )
-        self._device = device
+        self.devices = tuple(device if one is None else one for one in self.arrays.devices)
+        self.device = device
+        self.stop = StopFlag()
         self._requests = requests
-        self._runs = plan(requests, self.settings.block_bytes)
-        self._missing = sizes
-        self._arrived = deque(number for number, size in enumerate(sizes) if not size)
-        self._on_progress = on_progress
+        self._arrivals = Arrivals(self.arrays.size_bytes, settings.block_bytes, on_progress)
+        self._cancel = cancel
         self._open_file = open_file
         self._changed = threading.Condition()
         self._stack = ExitStack()
-        self._files: dict[Path, FileReader] = {}
         self._threads: list[threading.Thread] = []
-        self._times = [StageTimes() for _ in range(self.settings.workers)]
-        self._working = self._done = self._told = 0
-        self._tell_bytes = _TELL_BLOCKS * self.settings.block_bytes
+        self._times = [StageTimes() for _ in range(settings.workers)]
+        self._working = self._taken = 0
         self._failure: BaseException | None = None
         self._is_ended = False
         self._started = self._ended_s = 0.0
@@ -112,10 +109,11 @@ class Upload:
         return self
 
     def _start(self, threads: int) -> None:
-        """Open the files and start so many readers; raises `LoadError`, with nothing open."""
+        """Open the files, plan, and start so many readers; raises `LoadError`, with nothing open."""
         self._started = time.perf_counter()
         with ExitStack() as stack:
-            self._open_files(stack)
+            self.files = OpenFiles(self.arrays, self._open_file, self.settings.past_cache, stack)
+            self.plan: LoadPlan = plan(self.arrays, self.settings.block_bytes, self.settings.workers)
             self._stack = stack.pop_all()
         self._working = self.settings.workers
         for number in range(self.settings.workers - threads, self.settings.workers):
@@ -128,34 +126,26 @@ class Upload:
                 return
             self._threads.append(thread)
 
-    def _open_files(self, stack: ExitStack) -> None:
-        for request in self._requests:
-            source = request.source
-            if not isinstance(source, FileRegion):
-                continue
-            if source.path not in self._files:
-                try:
-                    self._files[source.path] = self._open_file(source.path, self.settings.past_cache)
-                except OSError as error:
-                    raise _refused(source, error.strerror or str(error)) from error
-                stack.callback(self._files[source.path].close)
-            if source.state not in (None, self._files[source.path].state):
-                raise _refused(source, "the file changed since it was looked at; load again")
-
     def __iter__(self) -> Iterator[UploadRequest]:
         """Give each request when its bytes are on the device; raise as `wait` at the end."""
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._arrived or not self._working or self._failure)
-                number = self._arrived.popleft() if self._arrived and not self._failure else None
-            if number is None:
-                break
+        while (number := self._next_arrived()) is not None:
             yield self._requests[number]
         self.wait()
 
+    def _next_arrived(self) -> int | None:
+        """Wait for a request to be complete; None at the end, or where the upload failed."""
+        with self._changed:
+            while not self._failure:
+                number = self._arrivals.pop()
+                if number is not None or not self._working:
+                    return number
+                self._changed.wait()
+        return None
+
     def cancel(self) -> None:
         """Stop the upload; `wait` then raises `StateError`, except where everything is there."""
-        self._fail(StateError(f"the upload was cancelled after {self._done} B of {self._total} B"))
+        done, total = self._arrivals.done, self._arrivals.total
+        self._fail(StateError(f"the upload was cancelled after {done} B of {total} B"))
 
     def wait(self) -> UploadReport:
         """Wait for the end; called again, it gives the same.
@@ -177,12 +167,16 @@ class Upload:
         for thread in self._threads:
             thread.join()
         if not self._failure and not self._is_ended:
-            self._check_files()
+            try:
+                self.files.check()
+            except LoadError as error:
+                self._failure = error
         self._is_ended = True
         self._stack.close()
         if self._failure:
             raise self._failure
-        return self._report()
+        elapsed_s = self._ended_s - self._started
+        return report_of(self._arrivals.total, elapsed_s, self.settings, self._times, self.files.modes)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -204,13 +198,13 @@ class Upload:
 
     def _fail(self, error: BaseException) -> None:
         with self._changed:
-            if self._done < self._total or not isinstance(error, StateError):
+            if self._arrivals.done < self._arrivals.total or not isinstance(error, StateError):
                 self._failure = self._failure or error
+                self.stop.set()
             self._changed.notify_all()
 
     def _work(self, times: StageTimes) -> None:
         """Be one reader."""
-        before = getrusage(RUSAGE_THREAD).ru_inblock
         try:
             with ExitStack() as stack:
                 try:
@@ -219,95 +213,51 @@ class Upload:
                     self._fail(error)
         except BaseException as error:
             self._fail(error)
-        times.disk_bytes = (getrusage(RUSAGE_THREAD).ru_inblock - before) * _SECTOR_BYTES
         with self._changed:
             self._working -= 1
             self._ended_s = time.perf_counter()
             self._changed.notify_all()
 
-    def take(self) -> Run | None:
-        """Return the next run; None when there is none, or the upload ended."""
+    def take(self, blocks: int) -> Run | None:
+        """Return the next run, of about so many blocks; None when there is none, or the upload ended."""
+        if self._cancel and self._cancel.is_set():
+            self.cancel()
         with self._changed:
-            return None if self._failure else next(self._runs, None)
+            run = None if self._failure else self.plan.run(self._taken, blocks)
+            if run:
+                self._taken = run.end
+            return run
 
     @property
     def is_stopped(self) -> bool:
         """Whether a reader failed, or the upload was cancelled."""
         return self._failure is not None
 
-    def file(self, path: Path) -> FileReader:
-        """Return the reader of a file."""
-        return self._files[path]
-
-    def request(self, number: int) -> tuple[UploadRequest, Device]:
-        """Return a request, and its device."""
-        request = self._requests[number]
-        return request, request.device or self._device
-
-    def arrived(self, parts: Sequence[Part]) -> None:
-        """Count parts whose bytes are on the device."""
+    def arrived(self, first: int, end: int) -> None:
+        """Count blocks ``first`` to before ``end``, whose bytes are on the device."""
         with self._changed:
-            for numbers, _, size in parts:
-                self._done += size * len(numbers)
-                for number in numbers:
-                    self._missing[number] -= size
-                    if not self._missing[number]:
-                        self._arrived.append(number)
+            self._arrivals.count(self.plan, first, end)
             self._changed.notify_all()
-            if not self._failure and (self._done == self._total or self._done - self._told >= self._tell_bytes):
-                self._told = self._done
-                self._tell()
-
-    def _tell(self) -> None:
-        """Tell the progress; no other reader tells any once that has raised."""
-        try:
-            if self._on_progress:
-                self._on_progress(self._done, self._total)
-        except BaseException as error:
-            self._failure = error
-            raise
-
-    def _check_files(self) -> None:
-        """Refuse files that are not what they were at the start."""
-        for path, file in self._files.items():
-            if reason := file.change():
-                sizes = [
-                    r.size_bytes for r in self._requests if isinstance(r.source, FileRegion) and r.source.path == path
-                ]
-                self._failure = LoadError(path, 0, sum(sizes), sum(sizes), reason)
-
-    def _report(self) -> UploadReport:
-        settings, times = self.settings, self._times
-        return UploadReport(
-            self._total,
-            self._ended_s - self._started,
-            settings.workers,
-            settings.block_bytes,
-            settings.buffers,
-            read_bytes=sum(one.read_bytes for one in times),
-            reads=sum(one.reads for one in times),
-            disk_bytes=sum(one.disk_bytes for one in times),
-            read_s=sum(one.read_s for one in times),
-            staging_s=sum(one.staging_s for one in times),
-            copy_s=sum(one.copy_s for one in times),
-            mode="; ".join(dict.fromkeys(file.mode for file in self._files.values())),
-            checked=sum(one.checked for one in times),
-        )
-
-
-def _refused(region: FileRegion, reason: str) -> LoadError:
-    return LoadError(region.path, region.offset, region.size_bytes, 0, reason)
+            if self._failure:
+                return
+            try:
+                self._arrivals.tell()
+            except BaseException as error:
+                self._failure = error  # no other reader tells any after that
+                self.stop.set()
+                raise
 
 
 def upload(
     device: Device,
-    requests: Sequence[UploadRequest],
+    requests: Sequence[UploadRequest] | UploadArrays,
     *,
     workers: int | None = None,
     block_bytes: int | None = None,
     buffers: int | None = None,
     past_cache: bool | None = None,
     on_progress: OnProgress | None = None,
+    cancel: threading.Event | None = None,
     open_file: OpenFile = PreadReader,
 ) -> UploadReport:
     """Copy every request's bytes to its device address and return when all of them are there.
@@ -324,5 +274,6 @@ def upload(
         buffers=buffers,
         past_cache=past_cache,
         on_progress=on_progress,
+        cancel=cancel,
         open_file=open_file,
     ).run()

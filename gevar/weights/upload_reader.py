@@ -2,23 +2,27 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
 from contextlib import ExitStack
-from itertools import groupby
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from resource import RUSAGE_THREAD, getrusage
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import xxhash
 
+from acl_shim.host_memory import read_access
 from gevar.errors import LoadError
-from gevar.weights.file_reader import FileReader
-from gevar.weights.file_region import FileRegion
-from gevar.weights.load_plan import Block, Part, is_one_stretch
+from gevar.weights.load_plan import Run
 from gevar.weights.load_report import StageTimes
-from gevar.weights.staging import StagingSlot
+from gevar.weights.staging import StagingSlot, short_read
+from gevar.weights.upload_arrays import UInt64Array
 
 if TYPE_CHECKING:
     from gevar.weights.upload import Upload
+
+_SECTOR_BYTES: Final = 512  # unit of ru_inblock
+_NO_BLOCKS: Final = (0, 0)
 
 
 class UploadReader:
@@ -36,13 +40,18 @@ class UploadReader:
 
     def __init__(self, upload: "Upload", times: StageTimes, stack: ExitStack) -> None:
         self._upload = upload
+        self._plan = upload.plan
+        self._settings = upload.settings
         self._times = times
         self._stack = stack
-        self._slots: deque[tuple[StagingSlot, Sequence[Part]]] = deque()
+        self._slots: deque[tuple[StagingSlot, tuple[int, int]]] = deque()
         self._hashes: dict[int, xxhash.xxh3_128] = {}
 
     def read_all(self) -> None:
         """Read runs until none is left or the upload ended, and wait for the last copies.
+
+        Readers take one block at a time while bytes come from a disk, so that the file is read in its order; from the
+        page cache that order is nothing, and fewer turns cost less.
 
         Raises
         ------
@@ -51,106 +60,135 @@ class UploadReader:
         AclError
             The runtime refuses memory or a copy.
         """
-        while (run := self._upload.take()) is not None:
-            if run.path is not None and self._may_move_at_once(run.path, run.blocks):
-                self._move(run.path, self._upload.file(run.path), run.blocks[0])
-                self._move_at_once(run.path, run.blocks[1:])
-                continue
-            for block in run.blocks:
-                if self._upload.is_stopped:
-                    return
-                if run.path is None:
-                    self._copy_buffer(block)
-                else:
-                    self._move(run.path, self._upload.file(run.path), block)
-        for slot, parts in self._slots:
-            self._finish(slot, parts)
+        sectors = first_sectors = getrusage(RUSAGE_THREAD).ru_inblock
+        wanted = 1
+        while (run := self._upload.take(wanted)) is not None:
+            self._read(run)
+            before, sectors = sectors, getrusage(RUSAGE_THREAD).ru_inblock
+            self._times.disk_bytes = (sectors - first_sectors) * _SECTOR_BYTES
+            wanted = 1 if sectors > before else self._plan.run_blocks
+        for slot, blocks in self._slots:
+            self._finish(slot, blocks)
 
-    def _finish(self, slot: StagingSlot, parts: Sequence[Part]) -> None:
+    def _read(self, run: Run) -> None:
+        source = self._upload.arrays.sources[run.source]
+        if isinstance(source, Path):
+            descriptor = self._upload.files.reader(run.source).descriptor
+            if descriptor is not None and self._may_move_at_once(run):
+                self._move_at_once(source, descriptor, run)
+                return
+        for block in range(run.first, run.end):
+            if self._upload.is_stopped:
+                return
+            if isinstance(source, Path):
+                self._move(source, run.source, block)
+            else:
+                self._copy_buffer(source, block)
+
+    def _finish(self, slot: StagingSlot, blocks: tuple[int, int]) -> None:
         begin = time.perf_counter()
         slot.wait()
         self._times.copy_s += time.perf_counter() - begin
-        if parts:
-            self._upload.arrived(parts)
+        if blocks != _NO_BLOCKS:
+            self._upload.arrived(*blocks)
 
     def _slot(self) -> StagingSlot:
         """Return a slot that is free: a new one while there are fewer than may be, else that of the oldest copy."""
-        settings = self._upload.settings
-        if len(self._slots) < settings.buffers:
+        if len(self._slots) < self._settings.buffers:
             begin = time.perf_counter()
-            _, device = self._upload.request(0)
-            slot = StagingSlot(device, settings.block_bytes, settings.buffers > 1, self._stack)
+            is_queued = self._settings.buffers > 1
+            slot = StagingSlot(self._upload.device, self._settings.block_bytes, is_queued, self._stack)
             self._times.staging_s += time.perf_counter() - begin
             return slot
-        slot, parts = self._slots.popleft()
-        self._finish(slot, parts)
+        slot, blocks = self._slots.popleft()
+        self._finish(slot, blocks)
         return slot
 
-    def _move(self, path: Path, file: FileReader, block: Block) -> None:
+    def _may_move_at_once(self, run: Run) -> bool:
+        """Tell whether a run needs no step between reading and copying, and has one device."""
+        devices = self._plan.copy_device[self._plan.first_copy[run.first] : self._plan.first_copy[run.end]]
+        is_plain = self._settings.buffers == 1 and bool(np.all(devices == devices[0]))
+        return is_plain and not self._has_digest(run.first, run.end)
+
+    def _move_at_once(self, path: Path, descriptor: int, run: Run) -> None:
+        """Move a run in one call."""
+        plan, times, slot = self._plan, self._times, self._slot()
+        copies = slice(int(plan.first_copy[run.first]), int(plan.first_copy[run.end]))
+        device, blocks = self._upload.devices[plan.copy_device[copies.start]], plan.blocks[run.first : run.end]
+        moved = slot.move(device, descriptor, blocks, plan.copies[copies], self._upload.stop)
+        times.read_s += moved.read_s
+        times.copy_s += moved.copy_s
+        times.reads += moved.blocks
+        times.read_bytes += int(blocks[: moved.blocks, 1].sum())
+        self._slots.append((slot, _NO_BLOCKS))
+        if moved.blocks:
+            self._upload.arrived(run.first, run.first + moved.blocks)
+        if moved.blocks < len(blocks) and not self._upload.is_stopped:
+            offset, size, _ = blocks[moved.blocks].tolist()
+            raise short_read(str(path), offset, size, moved.got, moved.os_error)
+
+    def _move(self, path: Path, source: int, block: int) -> None:
+        """Read a block, check it, and copy what is in it."""
         slot, times = self._slot(), self._times
+        offset, size, _ = self._plan.blocks[block].tolist()
         begin = time.perf_counter()
-        slot.fill(file, str(path), block)
+        slot.fill(self._upload.files.reader(source), str(path), offset, size)
         read = time.perf_counter()
         times.read_s += read - begin
         times.reads += 1
-        times.read_bytes += block.size_bytes
-        self._check_digests(path, slot, block)
-        begin = time.perf_counter()
-        for device, copies in groupby(block.copies, lambda copy: self._upload.request(copy.request)[1]):
-            slot.copy(device, list(copies))
-        times.copy_s += time.perf_counter() - begin
-        is_queued = self._upload.settings.buffers > 1
-        self._slots.append((slot, block.parts if is_queued else ()))
-        if not is_queued:
-            self._upload.arrived(block.parts)
-
-    def _may_move_at_once(self, path: Path, blocks: Sequence[Block]) -> bool:
-        """Tell whether blocks after the first need no step between reading and copying."""
-        is_plain = self._upload.settings.buffers == 1 and self._upload.file(path).descriptor is not None
-        if not is_plain or len(blocks) < 2 or not is_one_stretch(blocks):
-            return False
-        numbers = (number for block in blocks for part in block.parts for number in part.requests)
-        return all(self._upload.request(number)[0].digest is None for number in numbers)
-
-    def _move_at_once(self, path: Path, blocks: Sequence[Block]) -> None:
-        """Move blocks in one call; its time is shared out as that of the blocks before was."""
-        slot, times, descriptor = self._slot(), self._times, self._upload.file(path).descriptor
-        assert descriptor is not None
-        copy = blocks[0].copies[0]
-        size = sum(block.size_bytes for block in blocks)
-        begin = time.perf_counter()
-        device = self._upload.request(copy.request)[1]
-        slot.move(device, descriptor, str(path), blocks[0].offset, size, copy.dev_addr)
-        spent, known = time.perf_counter() - begin, times.read_s + times.copy_s
-        times.read_s, times.copy_s = (part + spent * part / known for part in (times.read_s, times.copy_s))
-        times.reads += len(blocks)
         times.read_bytes += size
-        self._slots.append((slot, ()))
-        self._upload.arrived([part for block in blocks for part in block.parts])
-
-    def _copy_buffer(self, block: Block) -> None:
-        request, device = self._upload.request(block.copies[0].request)
-        assert isinstance(request.source, memoryview)
+        if self._has_digest(block, block + 1):
+            self._check_digests(path, slot, block)
         begin = time.perf_counter()
-        _, _, size, dev_addr = block.copies[0]
-        device.memcpy_in(dev_addr, size, request.source.cast("B")[block.offset : block.offset + size])
-        self._times.copy_s += time.perf_counter() - begin
-        self._upload.arrived(block.parts)
+        for number, copies in self._copies(block):
+            slot.copy(self._upload.devices[number], copies)
+        times.copy_s += time.perf_counter() - begin
+        is_queued = self._settings.buffers > 1
+        self._slots.append((slot, (block, block + 1) if is_queued else _NO_BLOCKS))
+        if not is_queued:
+            self._upload.arrived(block, block + 1)
 
-    def _check_digests(self, path: Path, slot: StagingSlot, block: Block) -> None:
+    def _copies(self, block: int) -> list[tuple[int, UInt64Array]]:
+        """Return the copies of a block, for each device."""
+        first, end = self._plan.first_copy[block : block + 2].tolist()
+        copies, devices = self._plan.copies[first:end], self._plan.copy_device[first:end]
+        cuts = [0, *(np.flatnonzero(np.diff(devices)) + 1).tolist(), end - first]
+        return [(int(devices[a]), copies[a:b]) for a, b in pairwise(cuts)]
+
+    def _copy_buffer(self, source: memoryview, block: int) -> None:
+        begin = time.perf_counter()
+        with read_access(source) as memory:
+            for number, copies in self._copies(block):
+                self._upload.devices[number].memcpy_block(copies, memory.addr + int(self._plan.blocks[block, 0]))
+        self._times.copy_s += time.perf_counter() - begin
+        self._upload.arrived(block, block + 1)
+
+    def _parts(self, first: int, end: int) -> slice:
+        return slice(int(self._plan.first_part[first]), int(self._plan.first_part[end]))
+
+    def _has_digest(self, first: int, end: int) -> bool:
+        digests = self._upload.arrays.digests
+        if digests is None:
+            return False
+        return any(digests[number] is not None for number in self._plan.part_request[self._parts(first, end)])
+
+    def _check_digests(self, path: Path, slot: StagingSlot, block: int) -> None:
         """Hash the bytes of regions that have a digest, and compare where a region ends."""
-        for numbers, start, size in block.parts:
-            for number in numbers:
-                request, _ = self._upload.request(number)
-                if request.digest is None or not isinstance(request.source, FileRegion):
-                    continue
-                state = self._hashes.pop(number, None) or xxhash.xxh3_128()
-                with slot.bytes_at(start, size) as view:
-                    state.update(view)
-                if block.offset + start + size < request.source.offset + request.size_bytes:
-                    self._hashes[number] = state
-                    continue
-                self._times.checked += 1
-                if state.digest() != request.digest:
-                    reason = f"its digest is {state.hexdigest()}, not {request.digest.hex()}: the bytes are damaged"
-                    raise LoadError(path, request.source.offset, request.size_bytes, request.size_bytes, reason)
+        plan, arrays, parts = self._plan, self._upload.arrays, self._parts(block, block + 1)
+        assert arrays.digests is not None
+        columns = (plan.part_request[parts], plan.part_start[parts], plan.part_bytes[parts])
+        for number, start, size in zip(*(column.tolist() for column in columns), strict=True):
+            wanted = arrays.digests[number]
+            if wanted is None:
+                continue
+            state = self._hashes.pop(number, None) or xxhash.xxh3_128()
+            with slot.bytes_at(start, size) as view:
+                state.update(view)
+            offset, total = int(arrays.offset[number]), int(arrays.size_bytes[number])
+            if int(plan.blocks[block, 0]) + start + size < offset + total:
+                self._hashes[number] = state
+                continue
+            self._times.checked += 1
+            if state.digest() != wanted:
+                reason = f"its digest is {state.hexdigest()}, not {wanted.hex()}: the bytes are damaged"
+                raise LoadError(path, offset, total, total, reason)

@@ -1,0 +1,94 @@
+"""The files of an upload: opened before anything is moved, held to what they were until all of it is there."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from gevar.errors import LoadError
+from gevar.weights.file_reader import FileReader, OpenFile
+from gevar.weights.upload_arrays import UploadArrays
+
+
+class OpenFiles:
+    """Readers of the files that requests name; the stack closes them.
+
+    Parameters
+    ----------
+    arrays
+        The requests.
+    open_file
+        Opens a file.
+    past_cache
+        Whether to read past the page cache where that is possible.
+    stack
+        Closes the files.
+
+    Raises
+    ------
+    LoadError
+        A file cannot be opened, is another one than when it was looked at, or is too short for a request.
+    """
+
+    def __init__(self, arrays: UploadArrays, open_file: OpenFile, past_cache: bool, stack: ExitStack) -> None:
+        self._arrays = arrays
+        self._readers: dict[int, FileReader] = {}
+        for number, source in enumerate(arrays.sources):
+            if not isinstance(source, Path):
+                continue
+            try:
+                reader = open_file(source, past_cache)
+            except OSError as error:
+                raise self._refused(number, error.strerror or str(error)) from error
+            stack.callback(reader.close)
+            if arrays.states and arrays.states[number] - {reader.state}:
+                raise self._refused(number, "the file changed since it was looked at; load again")
+            self._readers[number] = reader
+        self._check_ends()
+
+    def _check_ends(self) -> None:
+        """Refuse requests that go beyond the end of their file, before a plan is made of their numbers."""
+        arrays = self._arrays
+        room = np.full(len(arrays.sources), np.iinfo(np.int64).max)
+        for number, reader in self._readers.items():
+            room[number] = reader.state.size_bytes
+        beyond = np.flatnonzero((arrays.size_bytes > 0) & (arrays.offset > room[arrays.source] - arrays.size_bytes))
+        if len(beyond):
+            path, offset, size = self._place(int(beyond[0]))
+            got = max(int(room[arrays.source[beyond[0]]]) - offset, 0)
+            raise LoadError(path, offset, size, got, "the file ends here")
+
+    def _place(self, request: int) -> tuple[Path, int, int]:
+        arrays = self._arrays
+        path = arrays.sources[arrays.source[request]]
+        assert isinstance(path, Path)
+        return path, int(arrays.offset[request]), int(arrays.size_bytes[request])
+
+    def _refused(self, number: int, reason: str) -> LoadError:
+        """Return the error of a file as that of the first request that names it."""
+        return LoadError(*self._place(int((self._arrays.source == number).argmax())), 0, reason)
+
+    def reader(self, number: int) -> FileReader:
+        """Return the reader of a source that is a file."""
+        return self._readers[number]
+
+    @property
+    def modes(self) -> Sequence[str]:
+        """How files are read, each way once."""
+        return tuple(dict.fromkeys(reader.mode for reader in self._readers.values()))
+
+    def check(self) -> None:
+        """Refuse files that are not what they were when they were opened.
+
+        Raises
+        ------
+        LoadError
+            A file was changed; as many bytes are wanted as came of it.
+        """
+        for number, reader in self._readers.items():
+            if reason := reader.change():
+                size = int(self._arrays.size_bytes[self._arrays.source == number].sum())
+                path = self._arrays.sources[number]
+                assert isinstance(path, Path)
+                raise LoadError(path, 0, size, size, reason)

@@ -1,0 +1,187 @@
+"""Requests of an upload as arrays: what plans are made from, and what callers with very many regions give."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from operator import attrgetter, is_
+from pathlib import Path
+from typing import NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acl_shim import Device
+from gevar.om.regular_file import FileState
+from gevar.weights.file_region import FileRegion, UploadRequest
+
+Int64Array = NDArray[np.int64]
+UInt64Array = NDArray[np.uint64]
+
+_MOST = 2**63 - 1  # offsets of files end here
+_Thing = TypeVar("_Thing")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UploadArrays:
+    """Many requests, a column for each thing that they say; takes no object for each request.
+
+    Attributes
+    ----------
+    sources : tuple of Path or memoryview
+        Files, and contiguous buffers in host memory.
+    source : numpy.ndarray of int64
+        Number of the source of each request.
+    offset : numpy.ndarray of int64
+        First byte in the source.
+    size_bytes : numpy.ndarray of int64
+        Bytes to move.
+    dev_addr : numpy.ndarray of uint64
+        First byte on the device.
+    devices : tuple of Device or None
+        Devices that requests go to; None stands for that of the upload.
+    device : numpy.ndarray of int64 or None
+        Number of the device of each request; None where all go to the first.
+    digests : sequence of bytes or None
+        xxh3-128 of each region, None for those that are not checked; None where none is.
+    states : tuple of frozenset of FileState
+        For each source what it was when it was looked at; empty where nobody has, and the tuple where nobody has at
+        any.
+
+    Raises
+    ------
+    ValueError
+        Columns differ in length, a number is negative, out of range, or names no source.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from acl_shim import open_runtime
+    >>> from gevar.weights import UploadArrays, upload
+    >>> device, column = open_runtime("host").device(0), np.arange(2)
+    >>> with device.malloc(8) as block:
+    ...     halves = UploadArrays((memoryview(b"abcdefgh"),), 0 * column, 4 * column, 4 + 0 * column,
+    ...                           np.uint64(block.addr) + np.array([4, 0], np.uint64))
+    ...     upload(device, halves).size_bytes, bytes(block.read())
+    (8, b'efghabcd')
+    """
+
+    sources: tuple[Path | memoryview, ...]
+    source: Int64Array
+    offset: Int64Array
+    size_bytes: Int64Array
+    dev_addr: UInt64Array
+    devices: tuple[Device | None, ...] = (None,)
+    device: Int64Array | None = None
+    digests: Sequence[bytes | None] | None = None
+    states: tuple[frozenset[FileState], ...] = ()
+
+    def __post_init__(self) -> None:
+        columns = (self.source, self.offset, self.size_bytes, self.dev_addr, self.device, self.digests)
+        lengths = {len(column) for column in columns if column is not None}
+        if len(lengths) > 1:
+            raise ValueError(f"columns of requests have {sorted(lengths)} rows: give one length")
+        if not len(self.source):
+            return
+        for name, column, count in (("source", self.source, self.sources), ("device", self.device, self.devices)):
+            if column is not None and not 0 <= int(column.min()) <= int(column.max()) < len(count):
+                raise ValueError(f"{name} of a request is {column.min()} to {column.max()}: there are {len(count)}")
+        room = np.array([_MOST if isinstance(one, Path) else one.nbytes for one in self.sources], np.int64)
+        wrong = (self.offset < 0) | (self.size_bytes < 0) | (self.offset > room[self.source] - self.size_bytes)
+        if wrong.any():
+            at = int(wrong.argmax())
+            where = f"{self.size_bytes[at]} B from offset {self.offset[at]} of {_name(self.sources[self.source[at]])}"
+            raise ValueError(f"request {at} is for {where}: give numbers from 0, inside it and below 2^63")
+
+    def __len__(self) -> int:
+        """Return the number of requests."""
+        return len(self.source)
+
+    def __getitem__(self, number: int) -> UploadRequest:
+        """Return one request as an object."""
+        source, offset, size = self.sources[self.source[number]], int(self.offset[number]), int(self.size_bytes[number])
+        device = self.devices[0 if self.device is None else self.device[number]]
+        digest = self.digests[number] if self.digests is not None else None
+        if isinstance(source, Path):
+            return UploadRequest(FileRegion(source, offset, size), int(self.dev_addr[number]), device, digest)
+        return UploadRequest(source.cast("B")[offset : offset + size], int(self.dev_addr[number]), device, digest)
+
+    @property
+    def has_digest(self) -> NDArray[np.bool_] | None:
+        """Which requests have a digest; None where none has."""
+        if self.digests is None:
+            return None
+        return np.fromiter((digest is not None for digest in self.digests), np.bool_, len(self))
+
+
+class _Whole(NamedTuple):
+    """A buffer, as a region of itself."""
+
+    path: memoryview
+    offset: int
+    size_bytes: int
+    state: None
+
+
+def arrays_of(requests: Sequence[UploadRequest] | UploadArrays) -> UploadArrays:
+    """Return requests as arrays.
+
+    Raises
+    ------
+    ValueError
+        A number is negative or out of range.
+    """
+    if isinstance(requests, UploadArrays):
+        return requests
+    given: list[FileRegion | memoryview] = list(map(attrgetter("source"), requests))
+    regions: list[FileRegion | _Whole] = (
+        cast("list[FileRegion | _Whole]", given)
+        if set(map(type, given)) == {FileRegion}
+        else [one if isinstance(one, FileRegion) else _Whole(one, 0, one.nbytes, None) for one in given]
+    )
+    paths: list[Path | memoryview] = list(map(attrgetter("path"), regions))
+    sources, source = _numbered(paths)
+    devices, device = _numbered(list(map(attrgetter("device"), requests)))
+    digests: list[bytes | None] = list(map(attrgetter("digest"), requests))
+    states: list[FileState | None] = list(map(attrgetter("state"), regions))
+    try:
+        return UploadArrays(
+            tuple(sources),
+            source,
+            np.array(list(map(attrgetter("offset"), regions)), np.int64),
+            np.array(list(map(attrgetter("size_bytes"), regions)), np.int64),
+            np.array(list(map(attrgetter("dev_addr"), requests)), np.uint64),
+            tuple(devices),
+            device if len(devices) > 1 else None,
+            None if digests.count(None) == len(digests) else digests,
+            () if states.count(None) == len(states) else _states(source, states, len(sources)),
+        )
+    except OverflowError as error:
+        raise ValueError(f"a number of a request is out of range: {error}") from error
+
+
+def _numbered(things: list[_Thing]) -> tuple[list[_Thing], Int64Array]:
+    """Number equal things: the distinct ones, and the number of each. Buffers and devices are equal to themselves."""
+    if all(map(is_, things, repeat(things[0] if things else None))):
+        return things[:1], np.zeros(len(things), np.int64)
+    by_id = dict(zip(map(id, things), things, strict=True))
+    numbers: dict[object, int] = {}
+    distinct: list[_Thing] = []
+    number_of: dict[int, int] = {}
+    for key, thing in by_id.items():
+        number_of[key] = numbers.setdefault(thing if isinstance(thing, Path) else key, len(numbers))
+        if number_of[key] == len(distinct):
+            distinct.append(thing)
+    numbered = map(number_of.__getitem__, map(id, things))
+    return distinct, np.fromiter(numbered, np.int64, len(things))
+
+
+def _states(source: Int64Array, states: list[FileState | None], count: int) -> tuple[frozenset[FileState], ...]:
+    found: list[set[FileState]] = [set() for _ in range(count)]
+    for number, state in set(zip(source.tolist(), states, strict=True)):
+        if state is not None:
+            found[number].add(state)
+    return tuple(map(frozenset, found))
+
+
+def _name(source: Path | memoryview) -> str:
+    return str(source) if isinstance(source, Path) else f"buffer of {source.nbytes} B"
