@@ -13,33 +13,10 @@ from acl_shim.api_types import MemHandle
 from gevar.align import HUGE_PAGE_BYTES
 from gevar.errors import AclError
 from gevar.memory.huge_page_policy import PageSource
+from gevar.memory.page import Page
 from gevar.memory.page_range import PageRange
 from gevar.memory.page_records import PageRecords
 from gevar.memory.physical_page_pool import PhysicalPagePool
-
-
-class Page:
-    """One page of a range.
-
-    Attributes
-    ----------
-    addr : int
-        Its address.
-    handle : MemHandle
-        The physical page.
-    pool : PhysicalPagePool
-        Where it came from.
-    refs : int
-        How many blocks touch it.
-    """
-
-    __slots__ = ("addr", "handle", "pool", "refs")
-
-    def __init__(self, addr: int, handle: MemHandle, pool: PhysicalPagePool) -> None:
-        self.addr = addr
-        self.handle = handle
-        self.pool = pool
-        self.refs = 0
 
 
 class PageTable:

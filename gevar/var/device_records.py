@@ -16,52 +16,12 @@ from gevar.errors import OutOfMemoryError, StateError
 from gevar.memory import ExpandableMemoryAllocator, MemoryManager, MemoryShortageError
 from gevar.memory.memory_shortage import largest_holders
 from gevar.types import DevAddr, DeviceId, LogicAddr, MemType
-from gevar.var.block_memory import CALLER, DeviceRecord, ExpandableMemory, allocate_block
-from gevar.var.load_state import LoadTable, LoadTicket
-from gevar.var.resolved_table import ResolvedTable
+from gevar.var.block_memory import CALLER, DeviceRecord, allocate_block
+from gevar.var.device_state import DeviceState
+from gevar.var.expandable_memory import ExpandableMemory
+from gevar.var.load_state import LoadTicket
 from gevar.var.var_block import VarBlock
 from gevar.var.var_key import VarKey
-
-
-class DeviceState:
-    """What is on one device.
-
-    Attributes
-    ----------
-    records : dict
-        Published records by logical address of the block.
-    memory : LoadTable
-        Whether a block has memory.
-    data : LoadTable
-        Whether a block's data was loaded, as callers told; by logical address, too.
-    ready : set
-        Keys of variables that callers called ready.
-    expandables : list
-        Memory that grows that blocks were taken from; only the last one may be usable.
-    version : int
-        Raised with every change of `records`.
-    """
-
-    __slots__ = ("_resolved", "data", "expandables", "memory", "ready", "records", "version")
-
-    def __init__(self, lock: threading.RLock) -> None:
-        self.records: dict[LogicAddr, DeviceRecord] = {}
-        self.memory: LoadTable[LogicAddr] = LoadTable(lock)
-        self.data: LoadTable[int] = LoadTable(lock)
-        self.ready: set[VarKey] = set()
-        self.expandables: list[ExpandableMemory] = []
-        self.version = 0
-        self._resolved = ResolvedTable.of((), 0)
-
-    def resolved(self, lock: threading.RLock) -> ResolvedTable:
-        """Return the published records as arrays; the lock is taken only if they have changed."""
-        table = self._resolved
-        if table.version == self.version:
-            return table
-        with lock:
-            records, version = list(self.records.values()), self.version
-        table = self._resolved = ResolvedTable.of(records, version)
-        return table
 
 
 class DeviceRecords:

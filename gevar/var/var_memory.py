@@ -6,8 +6,9 @@ from gevar.align import var_block_bytes
 from gevar.errors import GevarError
 from gevar.status import PARAM_INVALID
 from gevar.types import DevAddr, DeviceId, LogicAddr, MemType
-from gevar.var.block_memory import DeviceRecord, ExpandableMemory
+from gevar.var.block_memory import DeviceRecord
 from gevar.var.const_place_holder import place_holder_addr
+from gevar.var.expandable_memory import ExpandableMemory
 from gevar.var.mem_resource import POOL_MEM_TYPES
 from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.var_block import VarBlock

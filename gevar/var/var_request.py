@@ -6,9 +6,9 @@ from gevar.align import INT64_MAX
 from gevar.errors import SizeOverflowError
 from gevar.status import INTERNAL_ERROR
 from gevar.types import MemType, TensorDesc
+from gevar.var.constant_index import ConstantProbe
 from gevar.var.var_key import VarKey
 from gevar.var.var_op import VarOp
-from gevar.var.weight_index import ConstantProbe
 
 
 @dataclass(slots=True)

@@ -8,8 +8,9 @@ from acl_shim.host_memory import HostBuffer
 from gevar.errors import StateError
 from gevar.memory.expandable_sleep import KeepContents
 from gevar.types import DeviceId, LogicAddr
-from gevar.var.block_memory import DeviceRecord, ExpandableMemory
-from gevar.var.device_records import DeviceState
+from gevar.var.block_memory import DeviceRecord
+from gevar.var.device_state import DeviceState
+from gevar.var.expandable_memory import ExpandableMemory
 from gevar.var.load_state import LoadTicket
 from gevar.var.session_state import DEFAULT_DEVICE_ID
 from gevar.var.sleeping import Contents, Nap, ReloadVar, SleepingAllocator, SleepPlan, undo_each

@@ -6,12 +6,13 @@ A snapshot has no device memory, no load states and no ready flags: they belong 
 from dataclasses import dataclass, field
 
 from gevar.types import DeviceId, LogicAddr, MemType, TensorDesc
+from gevar.var.constant_index import ContentKey
+from gevar.var.file_constant_index import FileSlice
 from gevar.var.graph_tables import TransRoad, VarBroadCastInfo
 from gevar.var.mem_resource import MemFigures
 from gevar.var.memory_config import MemoryConfig
 from gevar.var.var_block import ExternMemory, VarBlock, VarRecord
 from gevar.var.var_tables import VarTables
-from gevar.var.weight_index import ContentKey, FileSlice
 
 
 @dataclass(frozen=True, slots=True)

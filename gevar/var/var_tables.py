@@ -15,6 +15,8 @@ from gevar.status import FAILED, PARAM_INVALID
 from gevar.types import LogicAddr, MemType, TensorDesc
 from gevar.var.address_index import AddressIndex
 from gevar.var.const_place_holder import read_place_holder
+from gevar.var.constant_index import ConstantIndex
+from gevar.var.file_constant_index import FileConstantIndex
 from gevar.var.graph_tables import GraphTables
 from gevar.var.logic_space import LogicSpace
 from gevar.var.placing import Placing
@@ -22,7 +24,6 @@ from gevar.var.var_block import ExternMemory, NamedBlock, PlaceHolderBlock, Shar
 from gevar.var.var_key import KeyTuple, VarKey
 from gevar.var.var_op import CONSTPLACEHOLDER, VarOp
 from gevar.var.var_request import VarRequest
-from gevar.var.weight_index import ConstantIndex, FileConstantIndex
 
 _CLOSE_NAMES_LIMIT: Final = 1000  # names of a similar length that a misspelt one is compared with
 

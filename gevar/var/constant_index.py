@@ -1,19 +1,18 @@
-"""Which block already holds a weight: by content for constants, by place in a file for file constants.
+"""Which block already holds a constant, by content.
 
-A block is a candidate for what it was made to hold, never for what a later registration under the same name says. It
-must be at least as large as the tensor that wants to share it; of those that are, the oldest is taken.
+A block is a candidate for what it was made to hold, never for what a later registration under the same name says.
 
 Source: GE source, base/graph/manager/graph_var_manager.cc, VarResource::GetReuseAddr.
 Differs: edges 11 and 12 of docs/differences.md.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Final, cast
 
 import xxhash
 
 from gevar.types import MemType
+from gevar.var.shared_blocks import NO_BLOCKS, SharedBlocks
 from gevar.var.var_block import VarBlock
 from gevar.var.var_op import CONSTANTOP, Bytes, VarOp
 
@@ -38,61 +37,6 @@ def _view(op: VarOp) -> memoryview:
     return view.cast("B") if view.nbytes else memoryview(b"")
 
 
-class SharedBlocks:
-    """Blocks that hold the same weight, in the order they were made.
-
-    Attributes
-    ----------
-    first : VarBlock
-        The oldest; most weights have no other.
-    """
-
-    __slots__ = ("_others", "_rising", "first")
-
-    def __init__(self, first: VarBlock) -> None:
-        self.first = first
-        self._others: dict[VarBlock, None] | None = None
-        self._rising: list[VarBlock] = _NO_BLOCKS  # by size: a block that is not larger than the last is never taken
-
-    def __contains__(self, block: VarBlock) -> bool:
-        return block is self.first or (self._others is not None and block in self._others)
-
-    def __iter__(self) -> Iterator[VarBlock]:
-        yield self.first
-        yield from self._others or ()
-
-    def copy_to(self, copied: "SharedBlocks") -> None:
-        """Give an object with the same first block the others too."""
-        if self._others is not None:
-            copied._others, copied._rising = dict(self._others), list(self._rising)
-
-    def add(self, block: VarBlock) -> None:
-        """Add a block."""
-        if self._others is None:
-            self._others, self._rising = {}, [self.first]
-        self._others[block] = None
-        if block.size_bytes > self._rising[-1].size_bytes:
-            self._rising.append(block)
-
-    def remove_last(self, block: VarBlock) -> bool:
-        """Take out the block that was added last; False for the only one, which stays."""
-        if block is self.first or self._others is None:
-            return False
-        del self._others[block]
-        if self._rising[-1] is block:
-            self._rising.pop()
-        return True
-
-    def fitting(self, size_bytes: int) -> VarBlock | None:
-        """Return the oldest block that holds this many bytes."""
-        if size_bytes <= self.first.size_bytes:
-            return self.first
-        index = bisect_left(self._rising, size_bytes, key=lambda block: block.size_bytes)
-        return self._rising[index] if index < len(self._rising) else None
-
-
-_NO_BLOCKS: Final[list[VarBlock]] = []
-
 ContentKey = tuple[int, int, bytes]
 """What content is looked up by: length in bytes, element size code, digest."""
 
@@ -113,7 +57,7 @@ class Content(SharedBlocks):
     def __init__(self, first: VarBlock, op: VarOp | None) -> None:
         self.first = first
         self._others = None
-        self._rising = _NO_BLOCKS
+        self._rising = NO_BLOCKS
         self.op = op
         self.following: Content | None = None
 
@@ -267,51 +211,3 @@ class ConstantIndex:
                 for block in content:
                     yield key, block
                 content = content.following
-
-
-FileSlice = tuple[str, int, int]
-"""Path, offset and length in bytes."""
-
-
-class FileConstantIndex:
-    """Blocks by path, offset and length of the file slice they hold."""
-
-    def __init__(self) -> None:
-        self._blocks: dict[tuple[MemType, FileSlice], SharedBlocks] = {}
-
-    def copy(self) -> "FileConstantIndex":
-        """Return an index of the same blocks."""
-        copied = FileConstantIndex()
-        for place, blocks in self._blocks.items():
-            copied._blocks[place] = SharedBlocks(blocks.first)
-            blocks.copy_to(copied._blocks[place])
-        return copied
-
-    def find(self, file_slice: FileSlice, size_bytes: int, mem_type: MemType) -> VarBlock | None:
-        """Return the oldest block with this slice, this capacity and this kind of memory."""
-        blocks = self._blocks.get((mem_type, file_slice))
-        return None if blocks is None else blocks.fitting(size_bytes)
-
-    def add(self, file_slice: FileSlice, block: VarBlock) -> None:
-        """Record that a block holds this slice."""
-        known = self._blocks.get((block.mem_type, file_slice))
-        if known is None:
-            self._blocks[block.mem_type, file_slice] = SharedBlocks(block)
-        else:
-            known.add(block)
-
-    def remove_last(self, file_slice: FileSlice, block: VarBlock) -> None:
-        """Take out the block that was added last for this slice."""
-        if not self._blocks[block.mem_type, file_slice].remove_last(block):
-            del self._blocks[block.mem_type, file_slice]
-
-    def holds(self, file_slice: FileSlice, block: VarBlock) -> bool:
-        """Tell whether a block was made to hold this slice."""
-        blocks = self._blocks.get((block.mem_type, file_slice))
-        return blocks is not None and block in blocks
-
-    def holders(self) -> Iterator[tuple[FileSlice, VarBlock]]:
-        """Yield each block with the slice it holds; blocks of one slice in the order they were made."""
-        for (_, file_slice), blocks in self._blocks.items():
-            for block in blocks:
-                yield file_slice, block

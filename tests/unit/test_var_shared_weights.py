@@ -4,8 +4,10 @@ import pytest
 
 from gevar.types import DataType, LogicAddr, MemType
 from gevar.var import VarOp
+from gevar.var.constant_index import ConstantIndex, ConstantProbe, bytes_equal
+from gevar.var.file_constant_index import FileConstantIndex
+from gevar.var.shared_blocks import SharedBlocks
 from gevar.var.var_block import VarBlock
-from gevar.var.weight_index import ConstantIndex, ConstantProbe, FileConstantIndex, SharedBlocks, bytes_equal
 from tests.helpers.var_memory import constant, make_desc
 
 HBM = MemType.RT_MEMORY_HBM
@@ -127,7 +129,7 @@ def test_a_probe_remembers_its_comparisons(monkeypatch: pytest.MonkeyPatch) -> N
         compared.append(first.nbytes)
         return bytes_equal(first, second)
 
-    monkeypatch.setattr("gevar.var.weight_index.bytes_equal", count)
+    monkeypatch.setattr("gevar.var.constant_index.bytes_equal", count)
     index = ConstantIndex()
     index.add(_probe(index, b"aaaa"), _block(0, 4))
     probe = _probe(index, b"aaaa")
