@@ -1,7 +1,7 @@
 """Which graphs must be built again because another graph changed a variable that they use."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -85,6 +85,18 @@ class GraphRebuildStateCtrl:
         """Tell whether a variable may still change: it may once in the life of the controller."""
         with self._lock:
             return self._changes.get(name, 0) < MAX_CHANGES
+
+    @property
+    def change_counts(self) -> Mapping[str, int]:
+        """How often each resource changed in the life of the controller, by name; a copy."""
+        with self._lock:
+            return dict(self._changes)
+
+    @property
+    def graphs_to_rebuild(self) -> frozenset[int]:
+        """Ids of the graphs that must be built again."""
+        with self._lock:
+            return frozenset(self._rebuild)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

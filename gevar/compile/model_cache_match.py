@@ -136,12 +136,12 @@ def refresh(file: Path, after: VarDescs, var_manager: VarManager, graph_id: int)
     """Do to the variables what compiling the model did: staged formats, then roads and graph of each changed one.
 
     For a caller that takes everything back when it fails (`VarManager.transaction`), and that tells the rebuild control
-    of the changes afterwards.
+    of the changes afterwards. A variable that went this road already is left as it is.
 
     Returns
     -------
     tuple of str
-        The changed variables.
+        The variables that have changed now.
 
     Raises
     ------
@@ -151,7 +151,9 @@ def refresh(file: Path, after: VarDescs, var_manager: VarManager, graph_id: int)
         As `VarManager.renew_cur_var_desc`.
 
     Source: GE source, compiler/graph/build/model_cache.cc, ModelCache::RefreshVariableDesc.
+    Differs: row changed-already of docs/differences.md.
     """
+    changed = []
     for name, desc in after.staged_descs.items():
         var_manager.renew_cur_var_desc(name, desc)
     for name in after.changed_names:
@@ -159,11 +161,24 @@ def refresh(file: Path, after: VarDescs, var_manager: VarManager, graph_id: int)
         if not road or name not in after.cur_descs:
             what = "conversions" if not road else "description after compilation"
             raise cache_error(file, _WHAT, f"changed variable {name!r} has no {what}; remove the entry")
+        if _is_gone(var_manager.get_trans_road(name) or (), road):
+            continue
+        changed.append(name)
         var_manager.set_trans_road(name, road)
         var_manager.set_changed_graph_id(name, graph_id)
         if _moves_no_data(road):
             var_manager.renew_cur_var_desc(name, road[-1].output)
-    return after.changed_names
+    return tuple(changed)
+
+
+def _is_gone(known: TransRoad, road: TransRoad) -> bool:
+    """Tell whether the road of a variable is this one."""
+    return len(known) == len(road) and all(
+        one.node_type == other.node_type
+        and one.input.same_description(other.input)
+        and one.output.same_description(other.output)
+        for one, other in zip(known, road, strict=True)
+    )
 
 
 def _moves_no_data(road: Iterable[TransNodeInfo]) -> bool:

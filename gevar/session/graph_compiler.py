@@ -40,6 +40,7 @@ from gevar.types import DeviceId
 from gevar.types.tensor_desc import ATTR_INIT_VALUE
 from gevar.types.tensor_sizes import tensor_size_in_bytes
 from gevar.var import VarManager, VarOp
+from gevar.var.graph_tables import DATA_UNCHANGED_TYPES
 from gevar.var.var_op import VARIABLE
 
 _SESSION_ID: Final = "session_id"
@@ -211,6 +212,10 @@ def _bytes_kept(vm: VarManager, ops: list[VarOp], device_id: DeviceId, graph_id:
     for op in ops:
         road = vm.get_trans_road(op.name)
         if not road or vm.get_changed_graph_id(op.name) != graph_id or vm.get_allocated_graph_id(op.name) == graph_id:
+            continue
+        if all(
+            step.node_type in DATA_UNCHANGED_TYPES for step in road
+        ):  # the bytes stay, and have their new form already
             continue
         addrs = [vm.get_var_addr(op.name, desc) for desc in (road[0].input, road[-1].output)]
         if addrs[0] == addrs[1] and vm.get_var_mgr_info(addrs[0], device_id) is not None:

@@ -217,6 +217,24 @@ def _double(plain: TensorDesc, stored: TensorDesc | None = None) -> ComputeGraph
     return outputs(graph, op(graph, "doubled", "Add", [here, here], stored or plain))
 
 
+def test_a_road_that_moves_no_byte_over_two_graphs(host: HostControls) -> None:
+    """The variable is in its new form at once, and not there in its first one any more."""
+    flat = TensorDesc(F32, Format.FORMAT_ND, (4, 180), Format.FORMAT_ND, (4, 180))
+    second = ComputeGraph("second")
+    here = op(second, "in", "Reshape", [variable(second, "w", W)], flat)
+    outputs(second, op(second, "doubled", "Add", [here, here], flat))
+    value = np.arange(720, dtype=np.float32).reshape(SHAPE)
+    with Session(host_runtime()) as session:
+        session.add_graph(1, _double(W))
+        session.add_graph(2, second)
+        session.compile(1)
+        session.var_manager.write("w", value)
+        assert session.compile(2).converted == ("w",)
+        assert np.array_equal(session.run(2)[0], (value + value).reshape(flat.shape))
+        assert np.array_equal(session.run(1)[0], value + value)
+        assert _stored(session) == value.tobytes()
+
+
 def test_an_initialising_graph_and_writers_behind_each_other(host: HostControls) -> None:
     """Assign, AssignAdd and AssignSub in one chain, and an Assign that the passes remove."""
     desc = TensorDesc(F32, Format.FORMAT_ND, (3,))

@@ -13,6 +13,9 @@ Json = Mapping[str, Any]
 STRANGER = 0xFFFF_FFFE
 """Number of a graph without variables, which nothing may mark."""
 
+MARK = "\0mark of graph"
+"""Begins the name of a resource that is there only to mark its graph; no variable is called so."""
+
 
 def make_manager(before: Json, *, has_batch_mapping: bool) -> VarManager:
     """Make a manager with variables, roads, marks and staged descriptions."""
@@ -56,10 +59,9 @@ def make_rebuild_ctrl(before: Json, after: Json, graph: ComputeGraph) -> GraphRe
     for graph_id in {graph.graph_id, *before.get("graphs_to_rebuild", ()), *after.get("graphs_to_rebuild", ())}:
         ctrl.add_graph(graph_id, graph)
     for graph_id in before.get("graphs_to_rebuild", ()):
-        marked = f"mark of graph {graph_id}"
+        marked = f"{MARK} {graph_id}"
         ctrl.add_resource_name(graph_id, marked)
         ctrl.set_state_changed(marked)
-        del ctrl._changes[marked]
     return ctrl
 
 
@@ -83,8 +85,8 @@ def manager_facts(manager: VarManager, ctrl: GraphRebuildStateCtrl) -> dict[str,
             str(graph_id): {name: desc_facts(desc) for name, desc in descs.items()}
             for graph_id, descs in graphs.staged_descs.items()
         },
-        "change_times": dict(ctrl._changes),
-        "graphs_to_rebuild": sorted(ctrl._rebuild),
+        "change_times": {name: times for name, times in ctrl.change_counts.items() if not name.startswith(MARK)},
+        "graphs_to_rebuild": sorted(ctrl.graphs_to_rebuild),
     }
 
 

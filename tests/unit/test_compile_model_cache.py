@@ -16,8 +16,10 @@ from gevar.compile.var_mem_assign_util import VarMemAssignUtil
 from gevar.errors import StateError
 from gevar.graph import ComputeGraph, OpDesc
 from gevar.om import GeRootModel, open_om
+from gevar.proto.var_manager import VarMatchInfo
 from gevar.types import DataType, Format, TensorDesc
 from gevar.var import TransNodeInfo, VarManager
+from gevar.var.var_info_writer import write_desc_info
 from tests.helpers.cached_models import (
     BASE,
     NC1HWC0,
@@ -356,6 +358,32 @@ def test_what_is_stored_of_the_variables(tmp_path: Path, vm: VarManager) -> None
     assert before.cur_descs["w"].same_description(NCHW)
     assert after.cur_descs["w"].same_description(NC1HWC0)
     assert (after.trans_roads, after.changed_names, after.staged_descs) == ({"w": ROAD}, ("w",), {"w": NCHW})
+
+
+@pytest.mark.parametrize("has_road", [True, False])
+def test_a_variable_that_has_changed_already_does_not_change_again(
+    tmp_path: Path, vm: VarManager, has_road: bool
+) -> None:
+    """An entry of a second compilation tells of the change of the first one, too: the bytes are converted already."""
+    path = store(tmp_path, vm, root_model(model_graph({"w": NC1HWC0})))
+    later = NC1HWC0.replace(origin_format=Format.FORMAT_NHWC)
+    info = VarMatchInfo(
+        desc_info_before_compile=write_desc_info({"w": NC1HWC0}, {"w": ROAD}),
+        desc_info_after_compile=write_desc_info({"w": later}, {"w": ROAD}),
+    )
+    info.desc_info_after_compile.changed_var_names.append("w")
+    path.with_suffix(".rdcpkt").write_bytes(info.SerializeToString())
+    [row] = json.loads((tmp_path / "k.idx").read_text())["cache_file_list"]
+    row["var_desc_file_name"] = path.with_suffix(".rdcpkt").name
+    (tmp_path / "k.idx").write_text(json.dumps({"cache_file_list": [row]}))
+    ctrl = GraphRebuildStateCtrl()
+    vm.assign_var_mem("w", None, NC1HWC0)
+    if has_road:
+        vm.set_trans_road("w", ROAD)
+    assert load(tmp_path, vm, ctrl, graph_id=2) is not None
+    assert ctrl.change_counts == ({} if has_road else {"w": 1})
+    assert vm.get_changed_graph_id("w") == (None if has_road else 2)
+    assert vm.get_trans_road("w") == ROAD
 
 
 def test_roads_that_move_nothing_renew_the_description(tmp_path: Path, vm: VarManager) -> None:

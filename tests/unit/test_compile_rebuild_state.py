@@ -43,6 +43,19 @@ def test_a_variable_may_change_once(ctrl: GraphRebuildStateCtrl) -> None:
     assert not ctrl.is_var_permit_to_change_formats("a")
 
 
+def test_counts_and_marks_can_be_read(ctrl: GraphRebuildStateCtrl) -> None:
+    assert (ctrl.change_counts, ctrl.graphs_to_rebuild) == ({}, frozenset())
+    ctrl.set_state_changed("a")
+    ctrl.set_state_changed("a")
+    ctrl.set_state_changed("unknown")
+    counts, marks = ctrl.change_counts, ctrl.graphs_to_rebuild
+    assert (counts, marks) == ({"a": 2, "unknown": 1}, {1, 2})
+    ctrl.set_graph_build_end(1)
+    ctrl.remove_graph(2)
+    assert (ctrl.change_counts, ctrl.graphs_to_rebuild) == (counts, frozenset())
+    assert marks == {1, 2}  # a copy
+
+
 def test_a_graph_that_comes_after_the_change_is_not_marked(ctrl: GraphRebuildStateCtrl) -> None:
     ctrl.set_state_changed("late")
     ctrl.add_graph(3, variables("late"))
