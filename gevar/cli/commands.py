@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-COMMANDS: Final = ("info", "inspect", "load", "build", "extract", "diff", "verify", "bench", "passes")
+COMMANDS: Final = ("info", "inspect", "load", "build", "extract", "relocate", "diff", "verify", "bench", "passes")
 """Names of the commands, which are those of their modules, in the order in which they are told."""
 
 

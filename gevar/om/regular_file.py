@@ -112,6 +112,15 @@ def open_inside(folder: Path, path: Path) -> int:
         return fd
 
 
+def state_inside(folder: Path, path: Path) -> FileState:
+    """Return what a file below a folder is; parameters and errors are those of `open_inside`."""
+    fd = open_inside(folder, path)
+    try:
+        return file_state(os.fstat(fd))
+    finally:
+        os.close(fd)
+
+
 def _check_names(found: os.stat_result, folder: int, path: Path) -> None:
     """Refuse a file that has more names than there are in its folder."""
     if found.st_nlink == 1:

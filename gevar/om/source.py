@@ -12,11 +12,14 @@ import stat
 import threading
 import weakref
 from os import PathLike
+from pathlib import Path
 from typing import Protocol
 
 from gevar.errors import ModelFileError, StateError
-from gevar.om.regular_file import FileState, file_state
+from gevar.om.regular_file import FileState, file_state, open_inside
 from gevar.status import ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID as _PATH_INVALID
+
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class _Storage(Protocol):
@@ -52,10 +55,10 @@ class _Buffer:
 class _File:
     """A regular file, opened once; mapped read-only when the first view is asked for."""
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __init__(self, path: str | PathLike[str], folder: Path | None = None) -> None:
         self.name = os.fspath(path)
         try:
-            fd = os.open(self.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            fd = os.open(self.name, _FLAGS) if folder is None else open_inside(folder, Path(path))
         except (OSError, ValueError) as error:
             raise ModelFileError(self.name, 0, "file", f"cannot be opened: {error}", status=_PATH_INVALID) from error
         self._close = weakref.finalize(self, os.close, fd)
@@ -134,6 +137,17 @@ class ByteSource:
             source.close()
             raise source.error(0, "file", "changed since it was looked at; try again")
         return source
+
+    @classmethod
+    def of_file_in(cls, folder: Path, path: Path) -> "ByteSource":
+        """Open a regular file below a folder, as `gevar.om.regular_file.open_inside`: no link leads out of it.
+
+        Raises
+        ------
+        ModelFileError
+            The file cannot be opened so. Nothing stays open.
+        """
+        return cls(_File(path, folder))
 
     @classmethod
     def of_bytes(cls, data: bytes | bytearray | memoryview, name: str) -> "ByteSource":

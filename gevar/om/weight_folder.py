@@ -142,6 +142,19 @@ class WeightFolder:
             self._undo.callback(self._remove, name)
         write_in(self._fd, name, lambda file: _write_content(data, file))
 
+    def write_new(self, name: str, data: Content) -> None:
+        """Write a file as `write`, where none is.
+
+        Raises
+        ------
+        OSError, ModelFileError
+            As `write`; or there is a file of the name.
+        """
+        if self._is_there(name):
+            reason = "there is another file of this name with other bytes; remove it, or choose another folder"
+            raise FileExistsError(errno.EEXIST, reason, str(self.path / name))
+        self.write(name, data)
+
     def append(self, name: str, data: Content) -> int:
         """Write bytes behind those of a file, from a multiple of 512 to one, and return their offset.
 

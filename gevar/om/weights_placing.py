@@ -61,7 +61,7 @@ def place_weights(model: GeModel, weights: Mapping[str, Content] = _NOTHING) -> 
     for node, desc in descs.items():
         data = weights.get(node.name) or memoryview(values[node].data)
         if data.nbytes:
-            _check_size(node, data)
+            check_size(node, data)
             if desc.data_offset and desc.weight_size == data.nbytes and users[desc.data_offset] == 1:
                 replaced.append((desc.data_offset, data))
             else:
@@ -87,7 +87,14 @@ def _value(node: Node) -> ge_ir.TensorDef:
     return attrs.to_proto(VALUE_ATTR).t
 
 
-def _check_size(node: Node, data: Content) -> None:
+def check_size(node: Node, data: Content) -> None:
+    """Refuse bytes that are more or fewer than the output of a node has.
+
+    Raises
+    ------
+    GraphError
+        They are.
+    """
     desc = node.op_desc.output_desc(0)
     if desc.dtype.element_bits is not None and tensor_size_in_bytes(desc) != data.nbytes:
         reason = f"{desc.dtype.name} {desc.shape} takes {tensor_size_in_bytes(desc)} B, {data.nbytes} B are given"

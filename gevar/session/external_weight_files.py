@@ -1,0 +1,118 @@
+"""The external weights of a model in parsed form: its FileConstants, and the files and bytes that they name."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gevar.compile.var_mem_assign_util_ops import var_op_of
+from gevar.errors import LoadError
+from gevar.graph import Node
+from gevar.om import GeModel, GeRootModel, StreamedBytes
+from gevar.om.node import FILECONSTANT
+from gevar.om.regular_file import state_inside
+from gevar.om.source import ByteSource
+from gevar.om.stored_bytes import digest_of
+from gevar.om.weight_digests import DIGESTS_FILE, RegionDigest, read_digests
+from gevar.status import FAILED
+from gevar.weights import FileConstantInfo, WeightDirectory, WeightFile, file_constant_info
+
+EXTERNAL_ATTRS = ("location", "offset", "length", "file_path", "file_id")
+"""Attributes of a FileConstant that say where its bytes are."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalNode:
+    """A FileConstant of a model: its node, what that says, and its file; `is_part` is of a model that has others."""
+
+    model: GeModel
+    is_part: bool
+    node: Node
+    info: FileConstantInfo
+    file: WeightFile
+
+
+class OpenWeightFiles:
+    """Files of weights that stay open while their bytes are used; use it with `with`."""
+
+    def __init__(self) -> None:
+        self._sources: dict[Path, ByteSource] = {}
+
+    def __enter__(self) -> "OpenWeightFiles":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for source in self._sources.values():
+            source.close()
+
+    def source(self, file: WeightFile) -> ByteSource:
+        """Return the open file.
+
+        Raises
+        ------
+        ModelFileError
+            It cannot be opened, or is another one than when it was looked at.
+        """
+        if file.path not in self._sources:
+            self._sources[file.path] = ByteSource.of_file(file.path, file.state)
+        return self._sources[file.path]
+
+    def content(self, one: ExternalNode) -> StreamedBytes:
+        """Return the bytes of a FileConstant; errors are those of `source`."""
+        source = self.source(one.file)
+        return StreamedBytes.of_source(source, one.info.offset, one.info.needed_bytes, f"weight {one.info.name}")
+
+
+def nodes_of(model: GeModel) -> Iterator[Node]:
+    """Yield the nodes of a model, those of its subgraphs too."""
+    graph = model.model.graph
+    yield from () if graph is None else graph.all_nodes()
+
+
+def external_nodes(
+    root: GeRootModel, folder: WeightDirectory, paths_by_id: Mapping[str, str]
+) -> Iterator[ExternalNode]:
+    """Yield the FileConstants of a file and of the files inside it, once for each graph that has them.
+
+    Raises
+    ------
+    VariableError
+        A node does not say where its bytes are.
+    LoadError
+        A file is not there, ends before its weight, or leads out of its directory.
+    """
+    for model in root.models:
+        for node in nodes_of(model):
+            if node.type == FILECONSTANT:
+                info = file_constant_info(var_op_of(node), paths_by_id)
+                file = folder.find(info)
+                info.check_room(file.path, file.size_bytes)
+                yield ExternalNode(model, len(root.models) > 1, node, info, file)
+    for nested in root.nested:
+        if nested.root is not None:
+            yield from external_nodes(nested.root, folder, paths_by_id)
+
+
+def check_digests(file: WeightFile, source: ByteSource) -> list[RegionDigest]:
+    """Compare a file with the digests that lie beside it, and return them; none where there are none.
+
+    Raises
+    ------
+    ModelFileError
+        The digests cannot be read.
+    LoadError
+        A region ends behind the file, or has another digest.
+    """
+    side = file.path.parent / DIGESTS_FILE
+    if not side.exists():
+        return []
+    state_inside(side.parent, side)
+    found = [one for one in read_digests(side) if one.file == file.path.name]
+    for one in found:
+        got = max(0, min(one.length, source.size_bytes - one.offset))
+        if got < one.length:
+            raise LoadError(file.path, one.offset, one.length, got, "its digest is listed, the file is too short")
+        digest = digest_of(StreamedBytes.of_source(source, one.offset, one.length, "region")).hex()
+        if digest != one.digest:
+            reason = f"has xxh3 {digest}, {one.digest} is listed: the bytes are damaged"
+            raise LoadError(file.path, one.offset, one.length, got, reason, status=FAILED)
+    return found
