@@ -1,8 +1,9 @@
-"""`gevar load FILE…`: put models into device memory and show what lies where."""
+"""`gevar load FILE…`: put models and files of weights into device memory and show what lies where."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 import click
@@ -23,10 +24,21 @@ from gevar.cli.output import (
     shared_options,
     show_log,
 )
-from gevar.session import LoadedModel, LoadedTensor, Session, VerifyReport, load_model
+from gevar.om.named_tensor import is_tensor_file
+from gevar.om.om_file import Kind
+from gevar.session import (
+    LoadedModel,
+    LoadedTensor,
+    LoadedWeights,
+    Session,
+    VerifyReport,
+    load_model,
+    load_weights,
+)
 from gevar.types.format import format_to_serial
 
 _FINDING = 1
+_Loaded = LoadedModel | LoadedWeights
 
 
 class _OnProgress(Protocol):
@@ -39,7 +51,9 @@ class _OnProgress(Protocol):
 @click.option("--verify", is_flag=True, help="Read file and device again and compare every tensor.")
 @click.option("--bundle", is_flag=True, help="Read each file as a bundle of models.")
 @click.option("--one-session", is_flag=True, help="Load all files into one session, where equal variables are shared.")
-@click.option("--weight-dir", type=click.Path(), metavar="DIR", help="Directory of external weights.")
+@click.option("--share-equal", is_flag=True, help="Share the memory of weights with equal bytes, of all files.")
+@click.option("--digests", is_flag=True, help="Compare weights with digests.json beside them while they are loaded.")
+@click.option("--weight-dir", type=click.Path(), metavar="DIR", help="Directory of external weights of OM files.")
 @backend_option
 @shared_options
 @click.pass_context
@@ -50,12 +64,15 @@ def load(
     verify: bool,
     bundle: bool,
     one_session: bool,
+    share_equal: bool,
+    digests: bool,
     weight_dir: str | None,
     backend: str | None,
     as_json: bool,
     debug: bool,
 ) -> None:
-    """Load the OM models FILE… into device memory and show where each tensor lies.
+    """Load FILE… into device memory and show where each tensor lies: OM models, safetensors (or an index of several),
+    npz, npy or ONNX.
 
     Each file has variables of its own, as models loaded by ACL have, unless one session is asked for. The memory is
     given back at the end.
@@ -65,19 +82,17 @@ def load(
     if not as_json:
         print_banner(runtime)
         print(f"device   {device_id}, {runtime.soc_name()}")
-    loaded: list[tuple[LoadedModel, VerifyReport | None]] = []
+    loaded: list[tuple[_Loaded, VerifyReport | None]] = []
     with ExitStack() as stack:
         shared = stack.enter_context(Session(runtime)) if one_session else None
         for file in files:
             session = shared or stack.enter_context(Session(runtime))
             with _progress(file) as on_progress:
-                model = load_model(
+                model = _load(
                     file,
-                    session=session,
-                    kind="bundle" if bundle else "model",
-                    device_id=device_id,
-                    weight_dir=weight_dir,
-                    on_progress=on_progress,
+                    session,
+                    _Options(device_id, "bundle" if bundle else "model", weight_dir, share_equal, digests),
+                    on_progress,
                 )
             stack.enter_context(model)
             loaded.append((model, model.verify(file) if verify else None))
@@ -87,6 +102,40 @@ def load(
         print_json(_facts(runtime, device_id, loaded))
     if any(report is not None and report.differences for _, report in loaded):
         context.exit(_FINDING)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """How files are loaded."""
+
+    device_id: int
+    kind: Kind
+    weight_dir: str | None
+    share_equal: bool
+    verify_digests: bool
+
+
+def _load(file: str, session: Session, options: _Options, on_progress: _OnProgress | None) -> _Loaded:
+    """Load a model, or a file of tensors by the ending of its name."""
+    if is_tensor_file(file):
+        return load_weights(
+            file,
+            session=session,
+            device_id=options.device_id,
+            share_equal=options.share_equal,
+            verify_digests=options.verify_digests,
+            on_progress=on_progress,
+        )
+    return load_model(
+        file,
+        session=session,
+        kind=options.kind,
+        device_id=options.device_id,
+        weight_dir=options.weight_dir,
+        share_equal=options.share_equal,
+        verify_digests=options.verify_digests,
+        on_progress=on_progress,
+    )
 
 
 @contextmanager
@@ -106,9 +155,9 @@ def _progress(file: str) -> Iterator[_OnProgress | None]:
         yield on_progress
 
 
-def _print_model(model: LoadedModel, report: VerifyReport | None) -> None:
+def _print_model(model: _Loaded, report: VerifyReport | None) -> None:
     upload = model.upload
-    print(f"\nmodel    {printable(model.path)}")
+    print(f"\n{'model' if isinstance(model, LoadedModel) else 'weights':<8} {printable(model.path)}")
     columns = [("name", "left"), ("kind", "left"), ("data type", "left"), ("format", "left"), ("shape", "left")]
     columns += [("origin", "left"), ("logical address", "right"), ("device address", "right"), ("bytes", "right")]
     columns += [("padding", "right"), ("note", "left")]
@@ -116,6 +165,10 @@ def _print_model(model: LoadedModel, report: VerifyReport | None) -> None:
     statistics = model.statistics
     shared = f", {size_text(statistics.shared_bytes)} of it shared" if statistics.shared_tensors else ""
     print(f"tensors  {len(model.rows)}, {size_text(statistics.size_bytes)}{shared}")
+    if statistics.saved_bytes:
+        print(f"saved    {size_text(statistics.saved_bytes)}, these weights were there already")
+    if upload.checked:
+        print(f"checked  {upload.checked} digests")
     workers = "1 reader" if upload.workers == 1 else f"{upload.workers} readers"
     speed = f"{upload.gb_per_s:.2f} GB/s" if upload.size_bytes else "nothing to move"
     print(f"moved    {size_text(upload.size_bytes)} in {upload.elapsed_s * 1e3:.1f} ms, {speed}, {workers}")
@@ -149,9 +202,7 @@ def _cells(row: LoadedTensor) -> list[str]:
     ]
 
 
-def _facts(
-    runtime: Runtime, device_id: int, loaded: list[tuple[LoadedModel, VerifyReport | None]]
-) -> dict[str, object]:
+def _facts(runtime: Runtime, device_id: int, loaded: list[tuple[_Loaded, VerifyReport | None]]) -> dict[str, object]:
     """Return everything `load` tells, for JSON; addresses and sizes are numbers."""
     return {
         "backend": runtime.backend,
@@ -162,7 +213,7 @@ def _facts(
     }
 
 
-def _model_facts(model: LoadedModel, report: VerifyReport | None) -> dict[str, object]:
+def _model_facts(model: _Loaded, report: VerifyReport | None) -> dict[str, object]:
     upload = model.upload
     facts: dict[str, object] = {
         "file": model.path,
@@ -187,6 +238,7 @@ def _model_facts(model: LoadedModel, report: VerifyReport | None) -> dict[str, o
         "size_bytes": model.statistics.size_bytes,
         "shared_bytes": model.statistics.shared_bytes,
         "device_bytes": model.statistics.device_bytes,
+        "saved_bytes": model.statistics.saved_bytes,
         "upload": {**upload._asdict(), "gb_per_s": upload.gb_per_s, "bottleneck": upload.bottleneck},
     }
     if report is not None:

@@ -51,7 +51,7 @@ class WeightLoading:
     requests, streams
         What is to be copied to the device.
     weight_blocks
-        Blocks of weights that were got, with the slice of a file that each was got for.
+        Blocks of external weights that were got, with the slice of a file that each was got for.
     device_bytes, saved_bytes
         Device memory that was got, and that was not because a block was there.
     """
@@ -103,7 +103,8 @@ class WeightLoading:
             content = FileRegion(region.file.path, region.offset, region.size_bytes, region.file.state)
         block, is_new = self._acquire(region, content, size_bytes)
         self._held[region] = block
-        self.weight_blocks.append((region, block))
+        if is_external:
+            self.weight_blocks.append((region, block))
         digests = self.digests if is_external else None
         if is_new:
             self.device_bytes += block.size_bytes

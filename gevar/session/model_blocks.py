@@ -8,6 +8,7 @@ from gevar.om.consts import ConstStorage
 from gevar.om.model import OmModel
 from gevar.om.node import CONSTANT
 from gevar.om.partition import PartitionType
+from gevar.session.file_constants import EQUAL_WEIGHTS, SHARED_SLICE
 from gevar.session.file_tensors import FileTensor
 from gevar.session.loading import Loading
 from gevar.session.runtime_param import RuntimeParam
@@ -34,8 +35,8 @@ class ModelBlocks:
     ----------
     weights : DevAddr
         The weights partition; 0 without one.
-    is_shared : bool
-        Whether that is the block of other weights with the same bytes.
+    sharing : str
+        Why that is the block of other weights, in words; "" where it is not.
     """
 
     def __init__(self, model: OmModel, param: RuntimeParam, loading: Loading) -> None:
@@ -43,7 +44,7 @@ class ModelBlocks:
         self._logic_base = param.weight_base
         weights = model.partition_source(PartitionType.WEIGHTS_DATA)
         self.weights = self._inline = DevAddr(0)
-        self.is_shared = False
+        self.sharing = ""
         if weights is not None and weights.size_bytes:
             if loading.path is not None:
                 region = FileRegion(loading.path, weights.base, weights.size_bytes, weights.state)
@@ -59,15 +60,17 @@ class ModelBlocks:
             self._inline = loading.malloc(f"inline constants of {model.name}", inline_bytes)
 
     def _place_weights(self, model: OmModel, content: FileRegion | memoryview) -> None:
-        """Give the partition a block of its own, or one that has the same bytes."""
+        """Give the partition a block: that of the same bytes of the same file, or of equal ones where that is asked."""
         loading, size_bytes = self._loading, content_bytes(content)
-        if loading.share_equal:
-            key = slice_of(content, None, f"weights of {model.name}")
-            block, is_new = loading.weight_block(key, size_bytes, content, is_external=False)
-            self.weights, self.is_shared = block.dev_addr, not is_new
-        else:
+        if isinstance(content, memoryview) and not loading.share_equal:
             self.weights = loading.malloc(f"weights of {model.name}", size_bytes)
             loading.request(content, self.weights)
+            return
+        key = slice_of(content, None, f"weights of {model.name}")
+        block, is_new = loading.weight_block(key, size_bytes, content, is_external=False)
+        self.weights = block.dev_addr
+        if not is_new:
+            self.sharing = SHARED_SLICE if block.key == key else EQUAL_WEIGHTS
 
     def place(self, tensor: FileTensor) -> tuple[LogicAddr | None, DevAddr | None]:
         """Return logical and device address of a constant of this model; call once for each, in order.

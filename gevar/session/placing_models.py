@@ -12,7 +12,7 @@ from gevar.om import OmFile
 from gevar.om.consts import ConstStorage
 from gevar.om.model import OmModel
 from gevar.om.node import CONSTANT, CONSTANTOP, CONSTPLACEHOLDER, FILECONSTANT
-from gevar.session.file_constants import EQUAL_WEIGHTS, PlacedWeight, place_file_constants
+from gevar.session.file_constants import PlacedWeight, place_file_constants
 from gevar.session.file_tensors import FileTensor, own_tensors
 from gevar.session.loaded_tensor import LoadedTensor
 from gevar.session.loading import Loading
@@ -116,8 +116,8 @@ class ModelPlacer:
         sharing = SAME_WEIGHTS if dev_addr in self._consts else ""
         if dev_addr is not None:
             self._consts.add(dev_addr)
-            if blocks.is_shared and tensor.const is not None and tensor.const.storage != ConstStorage.INLINE:
-                sharing = EQUAL_WEIGHTS
+            if blocks.sharing and tensor.const is not None and tensor.const.storage != ConstStorage.INLINE:
+                sharing = blocks.sharing
         self._add(tensor, logic_addr, dev_addr, sharing=sharing)
 
     def _place_holder(self, tensor: FileTensor, op: VarOp) -> None:

@@ -111,7 +111,7 @@ class ExternalWeightManager:
         with self._lock:
             blocks = self._blocks.setdefault((device_id, key), [])
             try:
-                purpose = f"external weights of {key.file.path.name}"
+                purpose = f"weights of {key.file.path.name}"
                 dev_addr = self._memory.malloc_memory(_HBM, purpose, size_bytes, device_id)
             except BaseException:
                 self._drop_empty(device_id, key)

@@ -215,7 +215,7 @@ def test_eight_threads_load_into_one_session(session: Session, model: tuple[Path
         thread.join()
     assert errors == []
     assert len({one.tensor("start").dev_addr for one in loaded}) == 1
-    assert len({one.tensor("kernel").dev_addr for one in loaded}) == 8
+    assert len({one.tensor("kernel").dev_addr for one in loaded}) == 1  # one file, one block
     for one in loaded:
         assert np.array_equal(one.read("kernel"), values["kernel"])
         one.close()
