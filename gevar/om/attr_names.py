@@ -122,7 +122,7 @@ class _Allowance:
 class AttrNames:
     """Restores the attributes of one model, with its own table and the root model's.
 
-    What is restored is limited, by one call, by one `restorer` and by all calls of `restore`: see `RESTORED_FACTOR`.
+    What is restored is limited, by one call, by one `restorer`, and by all that is kept: see `RESTORED_FACTOR`.
 
     Parameters
     ----------
@@ -207,9 +207,9 @@ class AttrNames:
 
         return restore_op
 
-    def restore_in_place(self, attrs: MutableMapping[str, ge_ir.AttrDef]) -> None:
-        """Restore the attributes of a message, which is changed; raises as `restore`."""
-        self._restore_in_place(attrs, self._allowance())
+    def restore_in_place(self, attrs: MutableMapping[str, ge_ir.AttrDef], *, is_kept: bool = False) -> None:
+        """Restore the attributes of a message, which is changed; raises as `restore`, and counts what is kept."""
+        self._restore_in_place(attrs, self._kept if is_kept else self._allowance())
 
     def _restore_in_place(self, attrs: MutableMapping[str, ge_ir.AttrDef], allowance: _Allowance) -> None:
         if any(stored.startswith(MARK) for stored in attrs):

@@ -123,7 +123,7 @@ def const_node(
     attr = node.attr(VALUE_ATTR)
     if attr is None or attr.WhichOneof("value") != "t":
         return ConstNode(node, None, "", ConstStorage.NONE, None, 0, None, nothing, 0)
-    desc, layout = node.tensor_desc(attr.t.desc), attr.t.desc.layout
+    desc, layout = node.value_desc(attr.t.desc), attr.t.desc.layout
     apart = node.data_apart(VALUE_ATTR)
     if attr.t.data:
         data = ByteSource.of_bytes(attr.t.data, model_def.name)

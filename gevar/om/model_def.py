@@ -27,6 +27,11 @@ APART_BYTES = 1 << 15
 _PIECE_BYTES = 1 << 20
 MAX_BYTES = (1 << 31) - 1
 """Limit of protobuf for one message."""
+_PART_BYTES = 400
+"""Memory that an operator or a graph takes at least, whatever is in it."""
+_PARTS_FACTOR = 4
+_PARTS_BYTES = 48 << 20
+"""Operators and graphs may take so many times the bytes of the partition, and so many more."""
 
 Handler = Callable[[WireField], None]
 
@@ -93,8 +98,8 @@ def decode_model_def(source: ByteSource) -> DecodedModelDef:
     Raises
     ------
     ModelFileError
-        The partition is larger than protobuf allows, or is not a model definition. What is in an operator is not looked
-        at, if it is small.
+        The partition is larger than protobuf allows, is not a model definition, or has more operators than its bytes
+        have room for. What is in an operator is not looked at, if it is small.
     """
     if source.size_bytes > MAX_BYTES:
         raise source.error(0, WHAT, f"{source.size_bytes} B, protobuf allows {MAX_BYTES} B at most")
@@ -158,6 +163,14 @@ class _Decoder:
         fields = _numbers(message, "graph", "attr")
         self._merge(message, 0, self._source.size_bytes, {fields["graph"]: graph, fields["attr"]: self._model_attr})
         message.attr.pop(TASKS_ATTR, None)
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        """Refuse operators of next to no bytes, of which a small file may have millions."""
+        parts = sum(1 + len(graph.op) for graph in self._decoded.message.graph)
+        if parts * _PART_BYTES > _PARTS_FACTOR * self._source.size_bytes + _PARTS_BYTES:
+            reason = f"more than {parts - 1} operators and graphs in {self._source.size_bytes} B"
+            raise self._source.error(0, WHAT, reason)
 
     def _merge(self, message: Message, start: int, end: int, handlers: Mapping[int, Handler]) -> None:
         """Decode fields into a message; those that are large and have a handler are given to it."""
@@ -171,6 +184,7 @@ class _Decoder:
             elif item.end - start >= _PIECE_BYTES:
                 merge_piece(message, self._source, start, item.end, WHAT)
                 start = item.end
+                self._check_parts()
         merge_piece(message, self._source, start, end, WHAT)
 
     def _graph(self, item: WireField) -> None:
@@ -179,6 +193,7 @@ class _Decoder:
         index = len(graphs) - 1
         handlers = {_numbers(graph, "op")["op"]: lambda op_item: self._op(graph, index, op_item)}
         self._merge(graph, item.value_start, item.end, handlers)
+        self._check_parts()
 
     def _op(self, graph: ge_ir_outline.GraphDef, graph_index: int, item: WireField) -> None:
         op, place = ge_ir.OpDef(), (graph_index, len(graph.op))

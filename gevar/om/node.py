@@ -145,7 +145,7 @@ class OmNode:
     def output_descs(self) -> tuple[TensorDesc, ...]:
         """Description of each output; the first of a variable is the variable's."""
         if self._outputs is None:
-            self._outputs = tuple(self.tensor_desc(desc) for desc in self._op.output_desc)
+            self._outputs = tuple(self.tensor_desc(desc, is_kept=True) for desc in self._op.output_desc)
         return self._outputs
 
     def data_apart(self, attr_name: str) -> StoredBytes | None:
@@ -167,20 +167,31 @@ class OmNode:
         maps = (self._op.attr, *(desc.attr for desc in descs))
         return max((self._names.rounds(stored) for attrs in maps for stored in attrs), default=0)
 
-    def tensor_desc(self, stored: ge_ir.TensorDescriptor) -> TensorDesc:
-        """Return a description of this operator, or of a value in its attributes, with plain attribute names.
+    def tensor_desc(self, stored: ge_ir.TensorDescriptor, *, is_kept: bool = False) -> TensorDesc:
+        """Return a description of this operator, with plain attribute names.
 
         Raises
         ------
         ModelFileError
-            A compressed name has no place in the tables, or a text is not UTF-8.
+            A compressed name has no place in the tables, or a text is not UTF-8; or restored texts take too much, what
+            is kept together.
         """
         desc = stored
         if any(name.startswith(MARK) for name in stored.attr):
             desc = ge_ir.TensorDescriptor()
             desc.CopyFrom(stored)
-            self._names.restore_in_place(desc.attr)
+            self._names.restore_in_place(desc.attr, is_kept=is_kept)
+        return self.value_desc(desc)
+
+    def value_desc(self, stored: ge_ir.TensorDescriptor) -> TensorDesc:
+        """Return a description in the attributes of this operator, whose names are never compressed.
+
+        Raises
+        ------
+        ModelFileError
+            A text is not UTF-8.
+        """
         try:
-            return tensor_desc_from_proto(desc)
+            return tensor_desc_from_proto(stored)
         except ModelFileError as error:
             raise self._fail(f"node {self.name}: {error}") from error
