@@ -4,11 +4,13 @@ Source: GE source, compiler/graph/build/model_cache.cc, ModelCache.
 """
 
 import logging
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from gevar.compile.graph_rebuild_state_ctrl import GraphRebuildStateCtrl
+from gevar.compile.model_cache_digest import mark_source, other_source, source_digests
 from gevar.compile.model_cache_files import GRAPH_COMPILER_CACHE_DIR, GRAPH_KEY, CacheEntry, CacheFiles
 from gevar.compile.model_cache_load import (
     assign_addresses,
@@ -49,8 +51,8 @@ class ModelCache:
     rebuild_ctrl
         Rebuild control of the session.
     options
-        Options of the session and of the graph, by GE's names: `ge.graph_compiler_cache_dir`, `ge.graph_key` and
-        `ge.externalWeightDir`.
+        Options of the session and of the graph, by GE's names: `ge.graph_compiler_cache_dir`, `ge.graph_key`,
+        `ge.externalWeightDir`, and those of `switches`.
 
     Raises
     ------
@@ -60,6 +62,8 @@ class ModelCache:
         file.
     StateError
         The manager is not initialised (status INTERNAL_ERROR).
+    GraphError
+        The options exclude each other (status GE_GRAPH_OPTIONS_INVALID).
 
     After failure: nothing is locked, nothing has changed.
     Thread safety: one object belongs to one thread; others that want its key wait. A thread that has the key and asks
@@ -91,6 +95,7 @@ class ModelCache:
         folder, key = options.get(GRAPH_COMPILER_CACHE_DIR, ""), options.get(GRAPH_KEY, "")
         if folder and key:
             self._before: VarDescInfo = var_manager.var_desc_info_to_serial()
+            self._digests = source_digests(root_graph, options)
             self._weight_dir = Path(options.get(EXTERNAL_WEIGHT_DIR) or Path(folder) / _WEIGHT)
             self._files = CacheFiles(Path(folder), key)
 
@@ -132,7 +137,8 @@ class ModelCache:
 
         After failure: variables and rebuild control are as before.
         Source: GE source, compiler/graph/build/model_cache.cc, ModelCache::TryLoadModelFromCache.
-        Differs: rows old-form, moved-tasks and weights-in-place of docs/differences.md; the log tells of the first two.
+        Differs: rows old-form, moved-tasks, other-weights, lost-side-file, changed-already and weights-in-place of
+        docs/differences.md; the log tells of entries that are passed over.
         """
         if self._files is None:
             return None
@@ -151,6 +157,9 @@ class ModelCache:
         """Load the model of an entry, if it is right."""
         if entry.var_descs is None:
             return self._load(entry, {}, None)
+        if not os.path.lexists(entry.var_descs):
+            _log.info("%s is not loaded: %s is not there", entry.model, entry.var_descs.name)
+            return None
         before, after = read_var_match_info(entry.var_descs)
         if after.match(self._vm):
             return self._load(entry, after.cur_descs, None)
@@ -161,6 +170,8 @@ class ModelCache:
         model = read_model(entry.model)
         changed: tuple[str, ...] = ()
         try:
+            if name := other_source(model, self._digests):
+                raise _UnusableError(f"it was made with another {name!r} than there is now")
             with self._vm.transaction():
                 map_batch_names(model, self._vm)
                 if name := other_form(model, matched, self._vm):
@@ -180,6 +191,8 @@ class ModelCache:
 
     def try_cache_model(self, model: GeRootModel) -> Path | None:
         """Store the model that the graph was compiled to, with the variables before and now.
+
+        The model gets an attribute that tells what it was made of.
 
         Returns
         -------
@@ -201,6 +214,7 @@ class ModelCache:
         files = self._files
         if files is None or files.debug_mode:
             return None
+        mark_source(model, self._digests)
         var_descs = var_match_info(self._before, self._vm, self._graph.graph_id)
         return files.save(root_model_blob(model).write_to, var_descs).model
 

@@ -7,7 +7,7 @@ Values are small whole numbers, which halves hold exactly.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from gevar.graph import ComputeGraph, Node, OpDesc
 from gevar.types import DataType, Format, TensorDesc
 from tests.helpers.training_graphs import W5, WZ, W, const, data, op, outputs, variable
 
-Values = npt.NDArray[np.generic]
+Values = npt.NDArray[Any]
 
 HALF: Final = DataType.DT_FLOAT16
 ND: Final = W.replace(format=Format.FORMAT_ND, origin_format=Format.FORMAT_ND)

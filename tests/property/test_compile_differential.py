@@ -8,7 +8,6 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from acl_shim.host import HostControls
 from gevar import Session
 from gevar.formats import transfer
 from gevar.graph import ComputeGraph

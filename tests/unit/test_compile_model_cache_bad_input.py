@@ -178,10 +178,10 @@ def store_any(folder: Path, vm: VarManager, model: GeRootModel) -> Path:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda path: path.unlink(), "cannot be read"),
         (lambda path: path.write_bytes(b"\xff\xff\xff"), "cannot be read"),
         (lambda path: path.write_bytes(path.read_bytes()[:-1]), "cannot be read"),
         (lambda path: (path.unlink(), path.mkdir()), "cannot be read"),
+        (lambda path: (path.unlink(), path.symlink_to("nothing")), "cannot be read"),
     ],
 )
 def test_descriptions(tmp_path: Path, vm: VarManager, damage: Callable[[Path], object], reason: str) -> None:
