@@ -1,6 +1,7 @@
 """Variables at run time: managers that models restore them into, and the kernels that take them from there."""
 
 from gevar.runtime.execute_graph import ExecuteGraph, ExeNode, Stage, ValueHolder
+from gevar.runtime.file_constant_lowering import FileConstantFiles, lowering_file_constant
 from gevar.runtime.graph_var_visitor import GraphVarVisitor
 from gevar.runtime.model_executor import ModelExecutor
 from gevar.runtime.model_rt_var_manager import ModelRtVarManager, RtVarManagerPool
@@ -15,6 +16,7 @@ __all__ = [
     "CopyInfo",
     "ExeNode",
     "ExecuteGraph",
+    "FileConstantFiles",
     "GraphVarVisitor",
     "LowerResult",
     "LoweringGlobalData",
@@ -34,5 +36,6 @@ __all__ = [
     "ValueHolder",
     "VarShapeAndMemory",
     "lowering_copy",
+    "lowering_file_constant",
     "lowering_variable",
 ]

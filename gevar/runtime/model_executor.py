@@ -15,7 +15,8 @@ import numpy as np
 from gevar.errors import StateError
 from gevar.memory import MemoryManager
 from gevar.runtime.execute_graph import ExecuteGraph, Stage, ValueHolder
-from gevar.runtime.kernels import KERNELS, Kernel, KernelContext
+from gevar.runtime.file_constant_lowering import FILE_CONSTANT_KERNELS
+from gevar.runtime.kernels import Kernel, KernelContext
 from gevar.runtime.rt_session import RtSession
 from gevar.runtime.rt_var_manager import TensorData, TensorPlacement
 from gevar.types import DevAddr, DeviceId
@@ -50,7 +51,7 @@ class ModelExecutor:
         memory_manager: MemoryManager,
         device_id: DeviceId,
         *,
-        kernels: Mapping[str, Kernel] = KERNELS,
+        kernels: Mapping[str, Kernel] = FILE_CONSTANT_KERNELS,
     ) -> None:
         self._kernels = kernels
         self._graph = graph

@@ -3,6 +3,7 @@
 Source: GE source, runtime/v2/lowering, variable.cc (LoweringVariable), static and dynamic output allocation.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,6 +59,7 @@ class LoweringGlobalData:
         self.graph = ExecuteGraph()
         self._variables: dict[str, LowerResult] = {}
         self._allocators: dict[TensorPlacement, ValueHolder] = {}
+        self._slices: dict[str, LowerResult] = {}
         self._session: ValueHolder | None = None
 
     def session(self) -> ValueHolder:
@@ -87,6 +89,12 @@ class LoweringGlobalData:
             known = LowerResult(ValueHolder(Stage.INIT, split.node, 1), placement, split)
             self._variables[name] = known
         return known
+
+    def file_slice(self, key: str, make: Callable[[], LowerResult]) -> LowerResult:
+        """Return what holds a slice of a file; nodes of one slice share what was made for the first of them."""
+        if key not in self._slices:
+            self._slices[key] = make()
+        return self._slices[key]
 
 
 def lowering_variable(op: VarOp, shared: LoweringGlobalData) -> LowerResult:

@@ -5,6 +5,7 @@ Differs: edges 22 and 27 of docs/differences.md.
 """
 
 import ctypes
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Final
 
@@ -72,13 +73,26 @@ def load_file(vm: VarManager, region: FileRegion, logic_addr: LogicAddr, device_
     ticket = vm.begin_var_load(logic_addr, device_id)
     if ticket is None:
         return
-    with ticket, ExitStack() as stack:
+    with ticket:
+        for done, part in region_parts(region):
+            vm.write_var_memory(LogicAddr(logic_addr + done), part, device_id)
+
+
+def region_parts(region: FileRegion) -> Iterator[tuple[int, memoryview]]:
+    """Yield the bytes of a region in parts, each with its place in the region; a part is good until the next one.
+
+    Raises
+    ------
+    LoadError
+        The file cannot be read, or ends early.
+    """
+    with ExitStack() as stack:
         file = open_region(region, stack)
         block = np.empty(min(BLOCK_BYTES, region.size_bytes), np.uint8)
         for done in range(0, region.size_bytes, BLOCK_BYTES):
-            part = block[: min(BLOCK_BYTES, region.size_bytes - done)]
-            read_region(file, region.path, region.offset + done, part.data)
-            vm.write_var_memory(LogicAddr(logic_addr + done), part, device_id)
+            part = block[: min(BLOCK_BYTES, region.size_bytes - done)].data
+            read_region(file, region.path, region.offset + done, part)
+            yield done, part
 
 
 def load_file_to_host(region: FileRegion, host_addr: int) -> None:
