@@ -25,6 +25,7 @@ BENCHMARKS = {
     "upload-fresh": ("benchmarks.upload_speed", "upload_fresh"),
     "upload-small": ("benchmarks.upload_regions", "upload_small"),
     "upload-cold": ("benchmarks.upload_regions", "upload_cold"),
+    "upload-second": ("benchmarks.second_load", "upload_second"),
     "malloc-free": ("benchmarks.runtime_costs", "malloc_free"),
     "map-unmap": ("benchmarks.runtime_costs", "map_unmap"),
     "device-copy": ("benchmarks.runtime_costs", "device_copy"),
