@@ -145,8 +145,6 @@ class _Reader:
         path = (folder / location).resolve()
         if not location or "\0" in location or not path.is_relative_to(folder):
             raise self.error(name, f"external data {location!r} do not lie in the folder of the file, {folder}")
-        if path.is_file() and path.stat().st_nlink > 1:
-            raise self.error(name, f"external data {location!r} have other names, hard links; copy the file")
         if path not in self._sources:
-            self._sources[path] = ByteSource.of_file(path)
+            self._sources[path] = ByteSource.of_file_in(folder, path)
         return self._sources[path]

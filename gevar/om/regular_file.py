@@ -70,7 +70,7 @@ def _check_regular(found: os.stat_result, path: str | Path, *, is_own: bool) -> 
     if stat.S_ISLNK(found.st_mode):
         raise OSError(errno.ELOOP, "is a symbolic link, which may lead out; copy the file", str(path))
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "is no regular file; remove it", str(path))
+        raise OSError(errno.EINVAL, "is not a regular file; remove it", str(path))
     if is_own and found.st_nlink > 1:
         raise OSError(errno.EINVAL, "has other names, hard links; copy the file", str(path))
 
@@ -96,6 +96,8 @@ def open_inside(folder: Path, path: Path) -> int:
         There is no such file, or something on the way is a link by now (ELOOP, ENOTDIR); it is no regular file, or it
         has a name outside its folder (EINVAL): a hard link leads out as a symbolic one does.
     """
+    if path == folder:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     *between, name = path.relative_to(folder).parts
     with ExitStack() as stack:
         at = os.open(folder, FOLDER_FLAGS | os.O_NOFOLLOW)

@@ -52,15 +52,22 @@ _TYPES: Final = {
 _NAMES: Final = {dtype: name for name, dtype in _TYPES.items()}
 
 
-def read_safetensors(path: str | PathLike[str]) -> list[NamedTensor]:
+def read_safetensors(path: str | PathLike[str], folder: Path | None = None) -> list[NamedTensor]:
     """Return the tensors of a file, in the order of their bytes.
+
+    Parameters
+    ----------
+    path
+        The file.
+    folder
+        Folder that no link leads out of; None where the file may be a link.
 
     Raises
     ------
     ModelFileError
         The file cannot be opened, is damaged, or has a tensor of a type that GE does not know.
     """
-    source = ByteSource.of_file(path)
+    source = ByteSource.of_file(path) if folder is None else ByteSource.of_file_in(folder, Path(path))
     if source.size_bytes < _LENGTH.size:
         raise source.error(0, "header length", f"{source.size_bytes} B, no room for it")
     (length,) = _LENGTH.unpack(source.read(0, _LENGTH.size, "header length"))
@@ -110,7 +117,7 @@ def read_safetensors_index(path: str | PathLike[str]) -> list[NamedTensor]:
     for file in dict.fromkeys(places.values()):
         if file in ("", ".", "..") or "/" in file or "\0" in file or (folder / file).resolve() != folder / file:
             raise source.error(0, "weight_map", f"{file!r} does not lie in the folder of the index; copy it there")
-        shards[file] = {tensor.name: tensor for tensor in read_safetensors(folder / file)}
+        shards[file] = {tensor.name: tensor for tensor in read_safetensors(folder / file, folder)}
     for name, file in places.items():
         if name not in shards[file]:
             raise source.error(0, "weight_map", f"tensor {name} is not in {file}")

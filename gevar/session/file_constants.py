@@ -53,13 +53,15 @@ def place_file_constants(tensors: Sequence[FileTensor], loading: Loading) -> lis
     Raises
     ------
     VariableError
-        A node does not say where it lies or where its bytes are; or memory of the caller's is too small for it.
+        A node does not say where it lies or where its bytes are; or memory of the caller's is too small for it, or is
+        given for a name that two files have.
     LoadError
         A file is not there, ends too early, or leads out of its directory.
     AclError, OutOfMemoryError
         The device refuses memory.
     """
     asked = [_asked(tensor, loading) for tensor in tensors]
+    _check_names(asked)
     own = [one for one in asked if not _is_variable(one, loading)]
     is_combined = len({one.info.base_name if one.given else _path_of(one, loading) for one in own}) == 1
     place = _place_in_file if is_combined else _place_alone
@@ -73,6 +75,18 @@ def _asked(tensor: FileTensor, loading: Loading) -> _Asked:
         raise VariableError(op.name, reason, status=PARAM_INVALID)
     info = file_constant_info(op, loading.paths_by_id)
     return _Asked(op, info, LogicAddr(op.output_offsets[0]), loading.external_weights.get(info.base_name))
+
+
+def _check_names(asked: Sequence[_Asked]) -> None:
+    """Refuse two files in one block of the caller's, which goes by the name of a file without its folder."""
+    folders: dict[str, str] = {}
+    for one in asked:
+        if one.given is not None and one.info.folder:
+            known = folders.setdefault(one.info.base_name, one.info.folder)
+            if known != one.info.folder:
+                both = f"in {known} and in {one.info.folder}"
+                reason = f"memory is given for {one.info.base_name}, and there are two such files, {both}"
+                raise VariableError(one.op.name, reason, status=PARAM_INVALID)
 
 
 def _is_variable(one: _Asked, loading: Loading) -> bool:

@@ -113,7 +113,7 @@ class WeightDirectory:
 
     def _open(self, info: FileConstantInfo, path: Path, real: Path) -> int:
         for root in self._roots(info):
-            if real.is_relative_to(root) and real != root:
+            if real.is_relative_to(root):
                 return open_inside(root, real)
         raise _refused(info, path, f"leads to {real}, outside the directories of the weights; copy it there")
 

@@ -95,7 +95,7 @@ def test_digests_lead_nowhere(tmp_path: Path) -> None:
     (folder / "digests.json").write_text(json.dumps({"xxh3_128": [row]}))
     done = gevar("verify", folder / "link", "--digests", folder / "digests.json")
     assert done.returncode == 1
-    assert "is a link" in done.stdout
+    assert "is a symbolic link" in done.stdout
     (folder / "digests.json").write_text(json.dumps({"xxh3_128": [row | {"file": "../secret"}]}))
     refused(gevar("verify", folder / "link", "--digests", folder / "digests.json"), 1, "digests.json", "right form")
 

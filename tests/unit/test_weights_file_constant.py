@@ -171,7 +171,7 @@ def test_a_missing_file_is_named_with_its_weight(directory: WeightDirectory, fol
 
 def test_a_directory_is_no_file(directory: WeightDirectory, folder: Path) -> None:
     (folder / "weight" / "d").mkdir()
-    with pytest.raises(LoadError, match="no regular file"):
+    with pytest.raises(LoadError, match="not a regular file"):
         directory.find(info_of(location="d"))
 
 

@@ -1,0 +1,204 @@
+"""Files in folders that others may write to: links, devices, pipes, and names that change while they are used."""
+
+import os
+import socket
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gevar.errors import ModelFileError
+from gevar.om.regular_file import file_state, open_inside, open_regular, state_inside
+from gevar.om.source import ByteSource
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    (tmp_path / "in" / "sub" / "w.bin").write_bytes(b"weights")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "w.bin").write_bytes(b"secret!")
+    return tmp_path / "in"
+
+
+def content(fd: int) -> bytes:
+    with os.fdopen(fd, "rb") as file:
+        return file.read()
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        here = Path.cwd()
+        os.chdir(path.parent)  # a path of a socket is short
+        try:
+            one.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+ODD: dict[str, Callable[[Path], None]] = {
+    "pipe": os.mkfifo,
+    "socket": make_socket,
+    "directory": os.mkdir,
+    "device": lambda path: os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 3)),
+}
+
+
+def make_odd(kind: str, path: Path) -> None:
+    try:
+        ODD[kind](path)
+    except PermissionError:
+        pytest.skip("only root makes device files")
+
+
+def test_a_file_below_a_folder(folder: Path) -> None:
+    before = open_files()
+    assert content(open_inside(folder, folder / "sub" / "w.bin")) == b"weights"
+    assert state_inside(folder, folder / "sub" / "w.bin") == file_state((folder / "sub" / "w.bin").stat())
+    assert open_files() == before
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_is_no_file_is_not_opened(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits for a pipe, and no device hears of it."""
+    make_odd(kind, folder / "odd")
+    opened: list[str] = []
+    real_open = os.open
+
+    def noted(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        opened.append(os.fspath(path))
+        return real_open(path, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", noted)
+    before = open_files()
+    with pytest.raises(OSError, match="not a regular file"):
+        open_regular(folder / "odd", os.O_RDONLY)
+    with pytest.raises(OSError, match="not a regular file"):
+        open_inside(folder, folder / "odd")
+    assert not [path for path in opened if path.endswith("odd")]
+    assert open_files() == before
+
+
+def test_the_folder_itself_is_no_file(folder: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        open_inside(folder, folder)
+
+
+def test_a_link_is_not_followed(folder: Path) -> None:
+    (folder / "link").symlink_to(folder / "sub" / "w.bin")
+    (folder / "dangling").symlink_to(folder / "none")
+    for name in ("link", "dangling"):
+        with pytest.raises(OSError, match="is a symbolic link, which may lead out"):
+            open_regular(folder / name, os.O_RDONLY)
+    for flags in (os.O_RDWR | os.O_CREAT, os.O_RDWR | os.O_CREAT | os.O_EXCL):
+        with pytest.raises(OSError, match="symbolic link"):
+            open_regular("dangling", flags, dir_fd=os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
+    assert not (folder / "none").exists()
+
+
+def test_a_folder_on_the_way_may_be_no_link(folder: Path) -> None:
+    (folder / "way").symlink_to(folder.parent / "out")
+    with pytest.raises(NotADirectoryError):
+        open_inside(folder, folder / "way" / "w.bin")
+    (folder.parent / "root").symlink_to(folder)
+    with pytest.raises(NotADirectoryError):
+        open_inside(folder.parent / "root", folder.parent / "root" / "sub" / "w.bin")
+
+
+@pytest.mark.parametrize("names", [0, 1, 2])
+def test_hard_links_lead_out_when_a_name_lies_elsewhere(folder: Path, names: int) -> None:
+    """Two names in one folder are no way out; the count of links tells whether there is one more."""
+    path = folder / "sub" / "w.bin"
+    for number in range(names):
+        os.link(path, folder / "sub" / f"twin{number}")
+    assert content(open_inside(folder, path)) == b"weights"
+    os.link(path, folder.parent / "out" / "other")
+    with pytest.raises(OSError, match="has 1 names elsewhere"):
+        open_inside(folder, path)
+    with pytest.raises(OSError, match="hard links"):
+        open_regular(path, os.O_RDWR, is_own=True)
+
+
+class Swap:
+    """Does something once, between looking at a name and opening it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str, swap: Callable[[], None]) -> None:
+        real_open, left = os.open, [swap]
+
+        def swapping(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+            if Path(path).name == name and left:
+                left.pop()()
+            return real_open(path, flags, mode, dir_fd=dir_fd)
+
+        monkeypatch.setattr(os, "open", swapping)
+
+
+@pytest.mark.parametrize("other", ["link", "pipe", "hard link"])
+def test_a_file_that_is_swapped_between_look_and_open(
+    folder: Path, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, secret = folder / "sub" / "w.bin", folder.parent / "out" / "w.bin"
+
+    def swap() -> None:
+        path.unlink()
+        if other == "pipe":
+            os.mkfifo(path)
+        elif other == "link":
+            path.symlink_to(secret)
+        else:
+            os.link(secret, path)
+
+    Swap(monkeypatch, "w.bin", swap)
+    before = open_files()
+    with pytest.raises(OSError, match=r"symbolic links|not a regular file|names elsewhere"):
+        open_inside(folder, path)
+    assert open_files() == before
+
+
+def test_a_folder_that_is_swapped_on_the_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def swap() -> None:
+        (folder / "sub").rename(folder / "moved")
+        (folder / "sub").symlink_to(folder.parent / "out")
+
+    Swap(monkeypatch, "sub", swap)
+    with pytest.raises(NotADirectoryError):
+        open_inside(folder, folder / "sub" / "w.bin")
+
+
+def test_a_folder_that_is_swapped_after_it_was_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way goes on in the folder that was opened, whatever has its name by now."""
+
+    def swap() -> None:
+        (folder / "sub").rename(folder / "moved")
+        (folder / "sub").symlink_to(folder.parent / "out")
+
+    Swap(monkeypatch, "w.bin", swap)
+    assert content(open_inside(folder, folder / "sub" / "w.bin")) == b"weights"
+
+
+def test_a_source_keeps_the_file_that_was_opened(folder: Path) -> None:
+    path = folder / "sub" / "w.bin"
+    source = ByteSource.of_file_in(folder, path)
+    path.unlink()
+    path.symlink_to(folder.parent / "out" / "w.bin")
+    assert source.read(0, 7, "all") == b"weights"
+    source.close()
+    with pytest.raises(ModelFileError, match="symbolic link"):
+        ByteSource.of_file_in(folder, path)
+
+
+def test_a_source_that_is_another_file_by_now(folder: Path) -> None:
+    path = folder / "sub" / "w.bin"
+    state = file_state(path.stat())
+    ByteSource.of_file(path, state).close()
+    before = open_files()
+    for change in (lambda: os.utime(path, ns=(1, 1)), lambda: path.write_bytes(b"longer than before")):
+        change()
+        with pytest.raises(ModelFileError, match="changed since it was looked at"):
+            ByteSource.of_file(path, state)
+    assert open_files() == before
