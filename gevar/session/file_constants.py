@@ -65,6 +65,8 @@ def place_file_constants(tensors: Sequence[FileTensor], loading: Loading) -> lis
     own = [one for one in asked if not _is_variable(one, loading)]
     is_combined = len({one.info.base_name if one.given else _path_of(one, loading) for one in own}) == 1
     place = _place_in_file if is_combined else _place_alone
+    for one in asked:
+        loading.will_be_ready(one.op.name, one.op.output_desc[0], is_variable=_is_variable(one, loading))
     return [_place_variable(one, loading) if _is_variable(one, loading) else place(one, loading) for one in asked]
 
 
@@ -104,7 +106,7 @@ def _place_variable(one: _Asked, loading: Loading) -> PlacedWeight:
     dev_addr = manager.get_var_memory_addr(logic_addr, MemType.RT_MEMORY_HBM, loading.device_id)
     region = one.info.region(loading.weight_dir.find(one.info))
     _check_listed(one, region, loading)
-    loading.request_once(region, logic_addr, dev_addr, loading.digests)
+    loading.request_once(one.op.name, region, logic_addr, dev_addr, loading.digests)
     return PlacedWeight(logic_addr, dev_addr, region, IN_VARIABLES)
 
 

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from gevar.errors import AddressError, VariableError
 from gevar.session.equal_weights import EqualWeights
 from gevar.session.listed_digests import ListedDigests
 from gevar.session.session import Session
 from gevar.session.stream_upload import Stream, upload_all
-from gevar.session.weight_content import WeightContent
-from gevar.types import DevAddr, DeviceId, LogicAddr, MemType
-from gevar.var import LoadTicket
+from gevar.session.weight_content import WeightContent, content_bytes
+from gevar.status import PARAM_INVALID
+from gevar.types import DevAddr, DeviceId, LogicAddr, MemType, TensorDesc
+from gevar.var import LoadTicket, VarManager
 from gevar.weights import FileRegion, UploadReport, UploadRequest, WeightBlock, WeightDirectory, WeightSlice
 from gevar.weights.file_reader import OpenFile
 
@@ -195,6 +197,7 @@ class Loading(WeightLoading):
     external_weights: Mapping[str, ExternalWeightAddress]
     paths_by_id: Mapping[str, str]
     _tickets: dict[LogicAddr, LoadTicket[int]] = field(default_factory=dict)
+    _ready: list[tuple[str, TensorDesc, bool]] = field(default_factory=list)
 
     def malloc(self, purpose: str, size_bytes: int) -> DevAddr:
         """Get a block for as long as the model is loaded."""
@@ -206,21 +209,54 @@ class Loading(WeightLoading):
 
     def request_once(
         self,
+        name: str,
         content: FileRegion | memoryview,
         logic_addr: LogicAddr,
         dev_addr: DevAddr,
         digests: ListedDigests | None = None,
     ) -> None:
-        """Ask for the bytes of what starts at a logical address, once for each device and address."""
+        """Ask for the bytes of what starts at a logical address, once for each device and address.
+
+        Raises
+        ------
+        VariableError
+            They do not fit the variable that the session has under this name (status PARAM_INVALID).
+        """
         if logic_addr in self._tickets:
             return
-        ticket = self.session.var_manager.begin_var_load(logic_addr, self.device_id)
+        vm, size_bytes = self.session.var_manager, content_bytes(content)
+        ticket = vm.begin_var_load(logic_addr, self.device_id)
         if ticket is not None:
             self.stack.callback(ticket.abort)
+            if size_bytes and not _lies_in_one(vm, logic_addr, size_bytes):
+                reason = f"its {size_bytes} B do not fit the variable of this name that the session has; load it alone"
+                raise VariableError(name, reason, status=PARAM_INVALID)
             self._tickets[logic_addr] = ticket
             self.bring(content, dev_addr, digests)
+
+    def will_be_ready(self, name: str, desc: TensorDesc, *, is_variable: bool) -> None:
+        """Note a FileConstant, which is ready with `commit`: for good as a variable, else while its model is loaded."""
+        self._ready.append((name, desc, is_variable))
 
     def commit(self) -> None:
         """Say that all bytes are there."""
         for ticket in self._tickets.values():
             ticket.commit()
+        for name, desc, is_variable in self._ready:
+            if is_variable:
+                self.session.var_manager.set_var_is_ready(name, desc, self.device_id)
+            else:
+                self.session.ready_weights.add(name, desc, self.device_id)
+                self.stack.callback(self._not_ready, name, desc)
+
+    def _not_ready(self, name: str, desc: TensorDesc) -> None:
+        with self.session.lock:
+            self.session.ready_weights.remove(name, desc, self.device_id)
+
+
+def _lies_in_one(vm: VarManager, logic_addr: LogicAddr, size_bytes: int) -> bool:
+    """Tell whether the variable that starts at an address has so many bytes."""
+    try:
+        return vm.check_logic_addr_valid(LogicAddr(logic_addr + size_bytes - 1))[0] == logic_addr
+    except AddressError:
+        return False

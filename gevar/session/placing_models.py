@@ -147,7 +147,7 @@ class ModelPlacer:
             raise tensor.model.source.error(0, f"constant {tensor.node.name}", reason)
         content = tensor.content(self._loading.path)
         if tensor.size_bytes and content is not None and dev_addr is not None:
-            self._loading.request_once(content, logic_addr, dev_addr)
+            self._loading.request_once(tensor.node.name, content, logic_addr, dev_addr)
 
     def _add(
         self,

@@ -14,6 +14,7 @@ from gevar.memory import DeviceMemoryManager, HugePageMode, SessionMemAllocator
 from gevar.runtime import RtSession, RtVarManagerPool
 from gevar.session.caller_device import CallerDeviceAllocator, CallerDeviceMemory, caller_device
 from gevar.session.equal_weights import EqualWeights
+from gevar.session.ready_weights import ReadyWeights
 from gevar.types import DeviceId
 from gevar.var import VarManager, VarManagerPool
 from gevar.var.sleeping import ReloadVar
@@ -49,7 +50,7 @@ class Session:
         Number of the session, which is its key in the `VarManagerPool`; unique in the process.
     options : dict
         Options by GE's names.
-    runtime, var_manager, memory_manager, rt_var_manager, rt_session, external_weights
+    runtime, var_manager, memory_manager, rt_var_manager, rt_session, external_weights, ready_weights
         What the session is made of.
 
     Raises
@@ -95,6 +96,7 @@ class Session:
         self.rt_var_manager = managers.get_var_manager(self.id, self.var_manager, memory)
         self.rt_session = RtSession(self.id, self.rt_var_manager)
         self.external_weights = ExternalWeightManager(memory)
+        self.ready_weights = ReadyWeights(self.var_manager)
         self._growing: dict[DeviceId, CallerDeviceAllocator] = {}
         self._graphs: GraphSession | None = None
         self.lock = threading.RLock()

@@ -117,6 +117,12 @@ class VarData(VarGraphs):
             if self._resource is not None:
                 self._device_records.device(device_id).ready.add(self._resource.var_key(name, desc))
 
+    def set_var_is_not_ready(self, name: str, desc: TensorDesc, device_id: DeviceId = DEFAULT_DEVICE_ID) -> None:
+        """Take back what `set_var_is_ready` said, when the memory of what is no variable of the manager goes."""
+        with self._lock:
+            if self._resource is not None:
+                self._device_records.device(device_id).ready.discard(self._resource.var_key(name, desc))
+
     def is_var_ready(self, name: str, desc: TensorDesc, device_id: DeviceId = DEFAULT_DEVICE_ID) -> bool:
         """Tell whether a variable was called ready on a device; the shape does not count."""
         resource = self._resource

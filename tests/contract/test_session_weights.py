@@ -8,7 +8,7 @@ import pytest
 
 from acl_shim import Runtime
 from gevar import Session, load_model
-from gevar.errors import AddressError, LoadError, ModelFileError, VariableError
+from gevar.errors import AddressError, LoadError, ModelFileError, StateError, VariableError
 from gevar.om import OmFile, open_om
 from gevar.session import ExternalWeightAddress
 from gevar.session.model_memory import TensorPlaceKind
@@ -445,3 +445,82 @@ def test_places_that_are_nowhere(session: Session, offset: int, data_offset: int
         with pytest.raises(AddressError, match=words) as caught:
             loaded.models[0].input_places(node, session.var_manager, DEVICE)
         assert caught.value.status == PARAM_INVALID
+
+
+def ready(session: Session, name: str, path: Path) -> bool:
+    with open_om(path) as om:
+        node = next(node for node in om.models[0].variable_nodes() if node.name == name)
+        return session.var_manager.is_var_ready(name, node.output_descs[0], DEVICE)
+
+
+def test_weights_are_ready_as_long_as_a_model_has_them(session: Session, tmp_path: Path) -> None:
+    path = two_files(tmp_path)
+    with load_model(path, session=session):
+        with load_model(path, session=session):
+            assert all(ready(session, name, path) for name in ("a", "b", "again", "longer"))
+        assert ready(session, "a", path)
+    assert not ready(session, "a", path)
+    (tmp_path / "weight" / "b.bin").unlink()
+    with pytest.raises(LoadError):
+        load_model(path, session=session)
+    assert not ready(session, "a", path)
+
+
+def test_a_weight_that_is_a_variable_is_ready_as_long_as_its_memory_is_there(session: Session, tmp_path: Path) -> None:
+    path = two_files(tmp_path)
+    with open_om(path) as om:
+        node = om.models[0].variable_nodes()[1]
+        session.var_manager.init(0, session.id, DEVICE, 0)
+        session.var_manager.set_mem_manager(session.memory_manager)
+        session.var_manager.assign_var_mem("b", None, node.output_descs[0], MemType.RT_MEMORY_HBM)
+    with load_model(path, session=session):
+        assert ready(session, "b", path)
+    assert ready(session, "b", path)
+    with load_model(path, session=session) as again:  # nothing is brought for it again
+        assert session.var_manager["b"].read().tobytes() == BYTES[512:544]
+        assert again.upload.size_bytes == 100  # the other file, which has all the other weights
+    session.var_manager.free_var_memory()
+    assert not ready(session, "b", path)
+    with load_model(path, session=session):  # fresh memory is filled anew
+        assert session.var_manager["b"].read().tobytes() == BYTES[512:544]
+
+
+def test_a_weight_that_is_written_is_nobody_elses(session: Session, tmp_path: Path) -> None:
+    path = two_files(tmp_path)
+    with load_model(path, session=session) as first:
+        second = load_model(path, session=session)
+        with second, pytest.raises(StateError, match=r"b of .*share these weights"):
+            second.write("b", bytes(32))
+        first.write("a", bytes(32))
+        assert not first.read("again").any()  # the model itself says that both are one slice
+        with load_model(path, session=session) as third:
+            assert third.read("a").tobytes() == BYTES[4:36]
+            assert third.verify(path).differences == ()
+            assert third.tensor("a").sharing == ""
+            assert third.tensor("b").sharing == "shared: same file slice"
+    assert live_blocks(session) == 0
+
+
+def test_a_weight_never_runs_over_a_smaller_variable_of_its_name(session: Session, tmp_path: Path) -> None:
+    path = two_files(tmp_path)
+    with open_om(path) as om:
+        desc = om.models[0].variable_nodes()[1].output_descs[0]
+    vm = session.var_manager
+    vm.init(0, session.id, DEVICE, 0)
+    vm.set_mem_manager(session.memory_manager)
+    vm.assign_var_mem("b", None, desc.replace(shape=(2,), size=8), MemType.RT_MEMORY_HBM)
+    with pytest.raises(VariableError, match=r"b.*its 32 B do not fit the variable of this name"):
+        load_model(path, session=session)
+    assert session.external_weights.device_bytes == 0
+
+
+def test_a_constant_never_runs_over_a_smaller_variable_of_its_name(session: Session) -> None:
+    k = build.op("k", "Variable", None, [build.tensor_desc((8,), build.DT_UINT8, size=8)], output_i=[BASE])
+    small = lasting_model([k, build.variable("next", (4,), BASE + 1536)])
+    large = lasting_model([build.inline_const("k", BYTES[:64], address=BASE)])
+    with load_model(small, session=session) as first:
+        first.write("next", BYTES[:16])
+        with pytest.raises(VariableError, match="do not fit the variable of this name") as caught:
+            load_model(large, session=session)
+        assert caught.value.status == PARAM_INVALID
+        assert first.read("next").tobytes() == BYTES[:16]
