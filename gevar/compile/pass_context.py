@@ -23,12 +23,15 @@ class PassContext:
         What the passes did.
     changed_names : list of str
         Variables that were given another format; the rebuild control is told when all passes have succeeded.
+    recovered_names : set of str
+        Variables that this graph takes as an earlier graph changed them.
     """
 
     var_manager: VarManager | None = None
     rebuild_control: GraphRebuildStateCtrl | None = None
     log: PassLog = field(default_factory=PassLog)
     changed_names: list[str] = field(default_factory=list)
+    recovered_names: set[str] = field(default_factory=set)
 
     def require_var_manager(self, graph_name: str) -> VarManager:
         """Return the manager.

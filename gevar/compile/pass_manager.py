@@ -73,6 +73,7 @@ class PassManager:
             if manager is not None and manager.is_var_resource_inited:
                 stack.enter_context(manager.transaction())
             context.changed_names.clear()
+            context.recovered_names.clear()
             for number, one in enumerate(self.passes):
                 if number == 0 or isinstance(one, NodePass):
                     _sort(graph.root)

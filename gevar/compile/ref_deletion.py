@@ -122,14 +122,14 @@ class VariableRefDeleteOpPass(CompilePass):
         found = out
         for subgraph in out.node.subgraphs:
             if subgraph not in self._results:
-                self._results[subgraph] = _results_by_index(subgraph)
+                self._results[subgraph] = results_by_index(subgraph)
             for anchor in self._results[subgraph].get(out.idx, ()):
                 found = found if anchor.peer is None else anchor.peer
         return found
 
 
-def _results_by_index(subgraph: ComputeGraph) -> dict[int, list[InDataAnchor]]:
-    """Inputs of each NetOutput of a subgraph, the first one for each output of the node that runs the subgraph."""
+def results_by_index(subgraph: ComputeGraph) -> dict[int, list[InDataAnchor]]:
+    """Return for each output of the node that runs a subgraph the first input of each NetOutput that stands for it."""
     found: dict[int, list[InDataAnchor]] = {}
     for node in subgraph:
         if node.type == NET_OUTPUT:

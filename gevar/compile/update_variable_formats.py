@@ -73,6 +73,7 @@ class UpdateVariableFormats(CompilePass):
             self._undo_behind(node, road)
             for ref in refs.pop(node.name, ()):
                 self._go_before(ref, road)
+            context.recovered_names.add(node.name)
             context.log.changed(f"{node.name!r} is {desc_text(road[-1].output)}; {len(road)} steps back follow it")
 
     def _undo_behind(self, variable: Node, road: TransRoad) -> None:

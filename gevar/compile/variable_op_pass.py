@@ -60,7 +60,7 @@ class VariableOpPass(CompilePass):
         control = context.require_rebuild_control(graph.name)
         _renew_from_graph(graph, manager)
         for group in variable_groups(graph):
-            if not control.is_var_permit_to_change_formats(group.name):
+            if group.name in context.recovered_names or not control.is_var_permit_to_change_formats(group.name):
                 context.log.refused(group.name, "it was given another format once in this session")
                 continue
             road = _fuse(group, context.log)

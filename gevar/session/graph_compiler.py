@@ -119,13 +119,22 @@ def compile_graph(
                 cache.try_cache_model(model)
         compiled = graph_of(model.models[0])
         check_nodes(compiled)
-        ops = [var_op(node) for node in compiled if node.type == VARIABLE and has_static_memory(node)]
+        ops = [op for op in static_ops(compiled) if op.op_type == VARIABLE]
         with _bytes_kept(vm, ops, device_id, graph_id):
             converted = trans_all_var_data(vm, ops, device_id, graph_id, threads=1)
         rebuild_ctrl.set_graph_build_end(graph_id)
     return CompiledGraph(
         graph_id, model, is_from_cache, context.log, tuple(converted), Path(weight_dir) if weight_dir else None
     )
+
+
+def static_ops(graph: ComputeGraph) -> list[VarOp]:
+    """Return the nodes that have memory for the life of the session as the manager sees them, each name once."""
+    found: dict[str, VarOp] = {}
+    for node in graph.all_nodes():
+        if has_static_memory(node) and node.name not in found:
+            found[node.name] = var_op(node)
+    return list(found.values())
 
 
 def var_op(node: Node) -> VarOp:
@@ -177,7 +186,7 @@ def _model_of(graph: ComputeGraph, vm: VarManager) -> GeRootModel:
     size_bytes = _assign_work_memory(graph)
     memory.assign_var_attr2_nodes()
     memory.assign_memory2_has_ref_attr_node()
-    for node in graph:
+    for node in graph.all_nodes():
         peers = [anchor.peer for anchor in node.in_data_anchors if anchor.peer is not None]
         node.op_desc.input_i = tuple(peer.node.op_desc.output_i[peer.idx] for peer in peers)
     model = Model(graph.name, graph)
@@ -194,7 +203,7 @@ def _model_of(graph: ComputeGraph, vm: VarManager) -> GeRootModel:
 def _assign_work_memory(graph: ComputeGraph) -> int:
     """Give each output that is no variable and no constant a place of its own in work memory; return its size."""
     end = 0
-    for node in graph:
+    for node in graph.all_nodes():
         if has_static_memory(node):
             continue
         offsets = []

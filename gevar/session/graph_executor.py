@@ -9,11 +9,10 @@ from contextlib import ExitStack
 import numpy as np
 import numpy.typing as npt
 
-from gevar.compile.var_mem_assign_util_ops import has_static_memory
 from gevar.errors import StateError
 from gevar.om.root_model_writer import root_model_blob
 from gevar.runtime import GraphVarVisitor, ModelExecutor, RtSession, TensorData, TensorPlacement
-from gevar.session.graph_compiler import CompiledGraph, var_op
+from gevar.session.graph_compiler import CompiledGraph, static_ops
 from gevar.session.graph_lowering import GRAPH_KERNELS, lower_graph
 from gevar.session.host_kernels import Array
 from gevar.session.load import load_model
@@ -58,7 +57,7 @@ class GraphExecutor:
         self._session, self._device_id = session, device_id
         vm, graph = session.var_manager, compiled.graph
         self._descs = {name: graph[name].op_desc.output_desc(0) for name in inputs}
-        self._ops = [var_op(node) for node in graph if has_static_memory(node)]
+        self._ops = static_ops(graph)
         addrs = {LogicAddr(op.output_offsets[0]) for op in self._ops}
         weight_dir = compiled.weight_dir if any(op.attrs.get(LOCATION) for op in self._ops) else None
         folder = WeightDirectory(weight_dir, None)

@@ -25,7 +25,8 @@ from gevar.runtime.kernels import (
     write_bytes,
 )
 from gevar.runtime.variable_lowering import assigned_variable, output_memory
-from gevar.session.host_kernels import DATA, SOURCE_TYPES, Array, HostKernel, host_kernel
+from gevar.session.graph_calls import DATA, body_of, given_to, is_call, made_by
+from gevar.session.host_kernels import SOURCE_TYPES, Array, HostKernel, host_kernel
 from gevar.session.loaded_tensor import LoadedTensor
 from gevar.types import TensorDesc
 from gevar.types.tensor_sizes import tensor_size_in_bytes
@@ -116,43 +117,57 @@ def lower_graph(graph: ComputeGraph, inputs: Sequence[str], constants: Mapping[s
     GraphError
         A node cannot be computed, or a constant has no bytes on the device.
     """
-    shared, results = LoweringGlobalData(), dict[OutDataAnchor, LowerResult]()
-    outputs: list[tuple[OutDataAnchor, LowerResult]] = []
-    for node in graph.topological_order():
-        sources = [anchor.peer for anchor in node.in_data_anchors if anchor.peer is not None]
-        if node.type == NET_OUTPUT:
-            outputs += [(source, results[source]) for source in sources]
-        elif node.op_desc.output_descs:
-            results[OutDataAnchor(node, 0)] = _lower(
-                node, [results[source] for source in sources], shared, inputs, constants
-            )
-    return LoweredGraph(shared, tuple(outputs))
+    lowering = _Lowering(inputs, constants)
+    ends = lowering.lower(graph, {})
+    return LoweredGraph(lowering.shared, tuple(ends))
 
 
-def _lower(
-    node: Node,
-    sources: Sequence[LowerResult],
-    shared: LoweringGlobalData,
-    inputs: Sequence[str],
-    constants: Mapping[str, LoadedTensor],
-) -> LowerResult:
-    """Lower a node to what its output 0 is."""
-    desc = node.op_desc.output_desc(0)
-    op = VarOp(node.name, node.type, (desc.replace(size=tensor_size_in_bytes(desc)),))
-    if node.type in (VARIABLE, CONSTANTOP):
-        return lowering_variable(op, shared)
-    if node.type == DATA:
-        return LowerResult(shared.graph.add(Stage.MAIN, KERNEL_DATA, value=inputs.index(node.name)), _HBM)
-    if node.type == FILECONSTANT:
-        return shared.variable(node.name)
-    if node.type in SOURCE_TYPES:
-        return LowerResult(shared.const(_constant(node, constants.get(node.name))), _HBM)
-    kernel = host_kernel(node)
-    is_in_place = kernel.is_in_place and not assigned_variable(op)
-    memory = sources[0] if is_in_place else output_memory(op, shared)
-    holders = [*(source.addr for source in sources), memory.addr]
-    work = HostOp(node.op_desc, kernel)
-    return LowerResult(shared.graph.add(Stage.MAIN, KERNEL_HOST_OP, holders, value=work), memory.placement)
+class _Lowering:
+    """Lowers graphs into one execution graph; the graph of a call is lowered in its place."""
+
+    def __init__(self, inputs: Sequence[str], constants: Mapping[str, LoadedTensor]) -> None:
+        self.shared = LoweringGlobalData()
+        self._inputs, self._constants = inputs, constants
+
+    def lower(
+        self, graph: ComputeGraph, results: dict[OutDataAnchor, LowerResult]
+    ) -> list[tuple[OutDataAnchor, LowerResult]]:
+        """Lower the nodes of a graph; return what its NetOutput takes. `results` has what the Data of a body are."""
+        ends: list[tuple[OutDataAnchor, LowerResult]] = []
+        for node in graph.topological_order():
+            sources = [anchor.peer for anchor in node.in_data_anchors if anchor.peer is not None]
+            if node.type == NET_OUTPUT:
+                ends += [(source, results[source]) for source in sources]
+            elif is_call(node):
+                self._lower_call(node, results)
+            elif node.op_desc.output_descs and OutDataAnchor(node, 0) not in results:
+                results[OutDataAnchor(node, 0)] = self._lower_node(node, [results[source] for source in sources])
+        return ends
+
+    def _lower_call(self, call: Node, results: dict[OutDataAnchor, LowerResult]) -> None:
+        inside = {OutDataAnchor(data, 0): results[source] for data, source in given_to(call).items()}
+        self.lower(body_of(call), inside)
+        for index, out in made_by(call).items():
+            results[OutDataAnchor(call, index)] = inside[out]
+
+    def _lower_node(self, node: Node, sources: Sequence[LowerResult]) -> LowerResult:
+        """Lower a node to what its output 0 is."""
+        shared, desc = self.shared, node.op_desc.output_desc(0)
+        op = VarOp(node.name, node.type, (desc.replace(size=tensor_size_in_bytes(desc)),))
+        if node.type in (VARIABLE, CONSTANTOP):
+            return lowering_variable(op, shared)
+        if node.type == DATA:
+            return LowerResult(shared.graph.add(Stage.MAIN, KERNEL_DATA, value=self._inputs.index(node.name)), _HBM)
+        if node.type == FILECONSTANT:
+            return shared.variable(node.name)
+        if node.type in SOURCE_TYPES:
+            return LowerResult(shared.const(_constant(node, self._constants.get(node.name))), _HBM)
+        kernel = host_kernel(node)
+        is_in_place = kernel.is_in_place and not assigned_variable(op)
+        memory = sources[0] if is_in_place else output_memory(op, shared)
+        holders = [*(source.addr for source in sources), memory.addr]
+        work = HostOp(node.op_desc, kernel)
+        return LowerResult(shared.graph.add(Stage.MAIN, KERNEL_HOST_OP, holders, value=work), memory.placement)
 
 
 def _constant(node: Node, row: LoadedTensor | None) -> TensorData:

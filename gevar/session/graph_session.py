@@ -12,9 +12,10 @@ from gevar.errors import GraphError
 from gevar.graph import ComputeGraph, Model
 from gevar.proto import ge_ir
 from gevar.session.caller_device import caller_device
+from gevar.session.graph_calls import DATA
 from gevar.session.graph_compiler import CompiledGraph, compile_graph
 from gevar.session.graph_executor import GraphExecutor, GraphInputs
-from gevar.session.host_kernels import DATA, Array
+from gevar.session.host_kernels import Array
 from gevar.session.session import Session
 from gevar.status import PARAM_INVALID
 from gevar.types import DeviceId

@@ -17,16 +17,29 @@ from gevar.errors import FormatError, GraphError
 from gevar.formats import cast, cast_supported, transfer
 from gevar.formats.conversion import Rules
 from gevar.graph import ComputeGraph, Node, OpDesc
-from gevar.om.node import CONSTANT, CONSTANTOP, FILECONSTANT, VARIABLE
+from gevar.om.node import CONSTANT, CONSTANTOP, CONSTPLACEHOLDER, FILECONSTANT, VARIABLE
+from gevar.session.graph_calls import DATA, given_to, is_call, made_by
 from gevar.status import UNSUPPORTED
 from gevar.types import DataType, Format, TensorDesc
 from gevar.types.format import format_to_serial, primary_format
 
 Array = npt.NDArray[Any]
 
-DATA: Final = "Data"
-SOURCE_TYPES: Final = frozenset({DATA, CONSTANT, VARIABLE, CONSTANTOP, FILECONSTANT})
+SOURCE_TYPES: Final = frozenset({DATA, CONSTANT, VARIABLE, CONSTANTOP, FILECONSTANT, CONSTPLACEHOLDER})
 """Types of nodes that have their bytes, or are given them."""
+
+_CHOOSES: Final = "it chooses a graph while it runs, which host kernels cannot"
+_WHY_NOT: Final = MappingProxyType(
+    {
+        "VariableV2": "GE gives it no memory when a graph is compiled; make it a Variable",
+        "RefData": "it is memory of the caller that the graph may write; make it a Variable, or Data to be read",
+        "VarHandleOp": "it is a handle without memory; make it a Variable",
+        **dict.fromkeys(
+            ("If", "StatelessIf", "_If", "Case", "StatelessCase", "While", "_While", "StatelessWhile"), _CHOOSES
+        ),
+    }
+)
+"""What to say of types that belong to variables and cannot be computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +62,22 @@ class HostKernel:
 
 
 def check_nodes(graph: ComputeGraph) -> None:
-    """Check that every node of a graph can be computed, or has its bytes.
+    """Check that every node of a graph and of the graphs it calls can be computed, or has its bytes.
 
     Raises
     ------
     GraphError
         One cannot (status UNSUPPORTED); names operator and node.
     """
-    for node in graph:
-        if node.type not in (*SOURCE_TYPES, NET_OUTPUT):
+    consts: dict[str, Node] = {}
+    for node in graph.all_nodes():
+        if node.type == CONSTANT and consts.setdefault(node.name, node) is not node:
+            other = consts[node.name].owner_compute_graph.name
+            raise _refused(node, f"graph {other!r} has a {CONSTANT} of this name, too; rename one")
+        if is_call(node):
+            given_to(node)
+            made_by(node)
+        elif node.type not in (*SOURCE_TYPES, NET_OUTPUT):
             host_kernel(node)
         elif node.type != NET_OUTPUT and node.op_desc.output_descs:
             check_desc(node, node.op_desc.output_desc(0))
@@ -73,7 +93,8 @@ def host_kernel(node: Node) -> HostKernel:
     """
     kernel, op = HOST_KERNELS.get(node.type), node.op_desc
     if kernel is None:
-        raise _refused(node, f"there is no host kernel for {node.type}; known are {', '.join(sorted(HOST_KERNELS))}")
+        known = f"known are {', '.join(sorted(HOST_KERNELS))}"
+        raise _refused(node, f"there is no host kernel for {node.type}; {_WHY_NOT.get(node.type, known)}")
     linked = [anchor.idx for anchor in node.in_data_anchors if anchor.peer is not None]
     if linked != list(range(len(linked))) or not linked or not op.output_descs:
         reason = f"inputs {linked} are linked and it has {len(op.output_descs)} outputs"

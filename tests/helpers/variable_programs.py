@@ -6,14 +6,15 @@ Values are small whole numbers, which halves hold exactly.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from gevar.graph import ComputeGraph, Node, OpDesc
+from gevar.graph import ComputeGraph, Node, OpDesc, replace_node
+from gevar.proto.ge_ir import AttrDef
 from gevar.types import DataType, Format, TensorDesc
 from tests.helpers.training_graphs import W5, WZ, W, const, data, op, outputs, variable
 
@@ -69,15 +70,15 @@ class Use:
 
 @dataclass(frozen=True)
 class Program:
-    """Graphs by id, each with its uses by variable; which are run, and the kind of each variable."""
+    """Graphs by id, each with its uses by variable, and which are run.
+
+    Variables may be described without the meaning of their axes, and graphs may do their work in a graph that they call.
+    """
 
     graphs: Mapping[int, Mapping[str, Use]]
     runs: tuple[int, ...]
-    starts_as_nd: frozenset[str] = field(default_factory=frozenset)
-
-    @property
-    def variables(self) -> list[str]:
-        return sorted({name for uses in self.graphs.values() for name in uses} | set(self.starts_as_nd))
+    starts_as_nd: frozenset[str] = frozenset()
+    calls: frozenset[int] = frozenset()
 
 
 def uses(later: list[str]) -> st.SearchStrategy[Use]:
@@ -105,7 +106,8 @@ def programs(draw: st.DrawFn) -> Program:
         graphs[graph_id] = {name: draw(uses([later for later in chosen if later > name])) for name in chosen}
     runs = draw(st.lists(st.sampled_from(sorted(graphs)), min_size=2, max_size=5))
     nd = draw(st.frozensets(st.sampled_from(names)))
-    return Program(graphs, tuple(runs), nd & {name for uses in graphs.values() for name in uses})
+    calls = draw(st.frozensets(st.sampled_from(sorted(graphs)), max_size=1))
+    return Program(graphs, tuple(runs), nd & {name for uses in graphs.values() for name in uses}, calls)
 
 
 class _Builder:
@@ -126,6 +128,28 @@ class _Builder:
         if not self._results:
             self._read("nothing", data(self.graph, "nothing", 0, W))
         return outputs(self.graph, *self._results)
+
+    def build_call(self) -> ComputeGraph:
+        """The same, in a graph that the only node of the root calls."""
+        body = self.build()
+        root = ComputeGraph(f"{body.name}_root")
+        given = [node for node in body if node.type == "Data" or node.name in self._uses]
+        descs = [node.op_desc.output_desc(0) for node in given]
+        makes = [node.op_desc.output_desc(0) for node in self._results]
+        call = root.add_node(OpDesc("call", "PartitionedCall", inputs=descs, outputs=makes))
+        for index, node in enumerate(given):
+            outer = root.add_node(node.op_desc.copy(node.name))
+            outer.out_data_anchor(0).link_to(call.in_data_anchor(index))
+            inner = OpDesc(f"in_{node.name}", "Data", outputs=[descs[index]], attrs={"_parent_node_index": index})
+            replace_node(node, inner)
+        body.set_outputs([])
+        ends = [desc.replace(attrs={"_parent_node_index": AttrDef(i=index)}) for index, desc in enumerate(makes)]
+        end = body.add_node(OpDesc("end", "NetOutput", inputs=ends))
+        for index, node in enumerate(self._results):
+            node.out_data_anchor(0).link_to(end.in_data_anchor(index))
+        root.add_subgraph(call, body)
+        root.set_outputs(list(call.out_data_anchors))
+        return root
 
     def _use(self, name: str, use: Use, sources: Mapping[str, Node]) -> None:
         variable_node = sources[name]
@@ -207,7 +231,8 @@ CONST: Final = 3
 
 def graph_of(program: Program, graph_id: int) -> ComputeGraph:
     """Make the graph of an id."""
-    return _Builder(program, graph_id).build()
+    builder = _Builder(program, graph_id)
+    return builder.build_call() if graph_id in program.calls else builder.build()
 
 
 def run_with_numpy(

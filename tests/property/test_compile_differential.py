@@ -53,7 +53,7 @@ class Run:
         self.from_cache: list[bool] = []
         for graph_id in program.graphs:
             own = {"ge.graph_key": f"g{graph_id}", "ge.graph_compiler_cache_dir": cache} if cache else {}
-            session.add_graph(graph_id, graph_of(program, graph_id).to_proto(), {**options, **own})
+            session.add_graph(graph_id, graph_of(program, graph_id), {**options, **own})
 
     def all(self) -> None:
         for number, graph_id in enumerate(self.program.runs):
@@ -63,7 +63,8 @@ class Run:
         program, session, vm = self.program, self.session, self.session.var_manager
         compiled = session.compile(graph_id)
         self.from_cache.append(compiled.is_from_cache)
-        edges(compiled.graph)
+        for graph in (compiled.graph, *compiled.graph.all_subgraphs()):
+            edges(graph)
         for name in program.graphs[graph_id]:
             if name not in self.state:
                 self.state[name] = start(name)
@@ -71,7 +72,7 @@ class Run:
         inputs = inputs_of(graph_of(program, graph_id), number)
         found = session.run(graph_id, inputs)
         wanted = run_with_numpy(program, graph_id, self.state, inputs)
-        [end] = [node for node in session.compile(graph_id).graph if node.type == "NetOutput"]
+        [end] = [node for node in compiled.graph if node.type == "NetOutput"]
         assert len(found) == len(wanted)
         for place, (value, one) in enumerate(zip(found, wanted, strict=True)):
             got = plain(value, end.op_desc.input_desc(place))

@@ -12,7 +12,7 @@ from gevar.errors import GraphError
 from gevar.graph import ComputeGraph
 from gevar.types import DataType
 from gevar.var import TransNodeInfo
-from tests.helpers.compile_graphs import DESCS, changes, compile_graph, made, manager_of, run, session
+from tests.helpers.compile_graphs import DESCS, changes, compile_graph, made, manager_of, refusals, run, session
 from tests.helpers.graphs import edges
 
 TO_5HD = TransNodeInfo("TransData", DESCS["F4"], DESCS["F5"])
@@ -127,3 +127,20 @@ def test_the_next_graph_takes_what_the_first_one_changed() -> None:
     assert len(changes(again)) == 2
     assert context.rebuild_control is not None
     assert not context.rebuild_control.is_graph_need_rebuild(2)
+
+
+def test_a_road_of_a_restored_session_is_not_left_again() -> None:
+    """Nothing counted the change in this process; to fold the conversions back would leave the manager's road."""
+    graph = compile_graph("w Variable = F4; r Relu w = F4", graph_id=2)
+    context = session(graph)
+    manager_of(context).set_trans_road("w", [TO_5HD])
+    run(graph, UpdateVariableFormats(count(), count()), VariableOpPass(), context=context)
+    assert (made(graph["w"]), edges(graph)) == ("F5", {"w:0 -> w_trans_0:0", "w_trans_0:0 -> r:0"})
+    assert context.changed_names == []
+    assert manager_of(context).get_trans_road("w") == (TO_5HD,)
+    assert manager_of(context).get_changed_graph_id("w") is None
+    assert refusals(context) == {"w": "it was given another format once in this session"}
+    # another graph of the same context, whose variable nobody took so, is free
+    other = compile_graph("v Variable = F4; t TransData v = F5; r Relu t = F5", graph_id=3)
+    run(other, UpdateVariableFormats(), VariableOpPass(), context=context)
+    assert context.changed_names == ["v"]
