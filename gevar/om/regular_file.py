@@ -17,17 +17,22 @@ _FILE_FLAGS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe in t
 
 
 class FileState(NamedTuple):
-    """What a file was when it was looked at; another state is another file, or other bytes."""
+    """What a file was when it was looked at; another state is another file, or other bytes.
+
+    The time of the last change of anything about the file counts, too: nobody can set it, while a new file may get the
+    number and the time of writing of one that was removed.
+    """
 
     device: int
     inode: int
     size_bytes: int
     mtime_ns: int
+    ctime_ns: int
 
 
 def file_state(found: os.stat_result) -> FileState:
     """Return the state of a file by what `os.fstat` says of it."""
-    return FileState(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    return FileState(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def open_regular(path: str | Path, flags: int, *, dir_fd: int | None = None, is_own: bool = False) -> int:
@@ -112,15 +117,6 @@ def open_inside(folder: Path, path: Path) -> int:
             os.close(fd)
             raise
         return fd
-
-
-def state_inside(folder: Path, path: Path) -> FileState:
-    """Return what a file below a folder is; parameters and errors are those of `open_inside`."""
-    fd = open_inside(folder, path)
-    try:
-        return file_state(os.fstat(fd))
-    finally:
-        os.close(fd)
 
 
 def _check_names(found: os.stat_result, folder: int, path: Path) -> None:

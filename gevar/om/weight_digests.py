@@ -61,15 +61,22 @@ def _region(row: object) -> RegionDigest | None:
     return RegionDigest(str(file), offset, length, digest) if offset >= 0 and length >= 0 else None
 
 
-def read_digests(path: str | Path) -> list[RegionDigest]:
+def read_digests(path: str | Path, folder: Path | None = None) -> list[RegionDigest]:
     """Return the regions of a side file, all of which must have the right form.
+
+    Parameters
+    ----------
+    path
+        The file.
+    folder
+        Folder that no link leads out of; None where the file may be a link.
 
     Raises
     ------
     ModelFileError
         The file cannot be opened, is longer than 256 MiB, is no side file, or a region in it has another form.
     """
-    source = ByteSource.of_file(path)
+    source = ByteSource.of_file(path) if folder is None else ByteSource.of_file_in(folder, Path(path))
     try:
         if source.size_bytes > MAX_DIGESTS_BYTES:
             raise source.error(0, "digests", f"takes {source.size_bytes} B, {MAX_DIGESTS_BYTES} B at most are read")

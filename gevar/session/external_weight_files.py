@@ -1,5 +1,6 @@
 """The external weights of a model in parsed form: its FileConstants, and the files and bytes that they name."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,6 @@ from gevar.errors import LoadError
 from gevar.graph import Node
 from gevar.om import GeModel, GeRootModel, StreamedBytes
 from gevar.om.node import FILECONSTANT
-from gevar.om.regular_file import state_inside
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import digest_of
 from gevar.om.weight_digests import DIGESTS_FILE, RegionDigest, read_digests
@@ -103,10 +103,9 @@ def check_digests(file: WeightFile, source: ByteSource) -> list[RegionDigest]:
         A region ends behind the file, or has another digest.
     """
     side = file.path.parent / DIGESTS_FILE
-    if not side.exists():
+    if not os.path.lexists(side):
         return []
-    state_inside(side.parent, side)
-    found = [one for one in read_digests(side) if one.file == file.path.name]
+    found = [one for one in read_digests(side, side.parent) if one.file == file.path.name]
     for one in found:
         got = max(0, min(one.length, source.size_bytes - one.offset))
         if got < one.length:

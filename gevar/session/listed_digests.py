@@ -91,7 +91,7 @@ def _read(folder: Path, region: FileRegion) -> dict[str, _Listed]:
     if not side.exists():
         raise LoadError(side, 0, 0, 0, f"there are no digests of {region.path.name}; export writes them")
     files: dict[str, list[tuple[int, int, bytes]]] = {}
-    for one in sorted(read_digests(side), key=lambda one: (one.offset, -one.length)):
+    for one in sorted(read_digests(side, folder), key=lambda one: (one.offset, -one.length)):
         listed = files.setdefault(one.file, [])
         end = listed[-1][0] + listed[-1][1] if listed else 0
         if one.length and one.offset >= end:
