@@ -12,7 +12,7 @@ from gevar.status import PARAM_INVALID
 
 
 class CheckRefInputNode(CompilePass):
-    """Refuse a graph in which an input that is also an output, by its name, reads a constant.
+    """Refuse a graph in which an input that is also an output, by its name, reads a constant that is no such operator.
 
     Source: GE source, compiler/graph/preprocess/graph_prepare.cc, GraphPrepare::CheckRefInputNode.
     """
@@ -30,6 +30,8 @@ class CheckRefInputNode(CompilePass):
         for node in graph:
             for index in inputs_named_as_outputs(node.op_desc):
                 peer = node.in_data_anchor(index).peer
-                if peer is not None and peer.node.type in CONST_TYPES:
+                if peer is None or peer.node.type not in CONST_TYPES:
+                    continue
+                if not inputs_named_as_outputs(peer.node.op_desc):
                     reason = f"input {index} is written, and reads {peer!r}, a {peer.node.type}; let it read a variable"
                     raise GraphError(graph.name, reason, node=node.name, status=PARAM_INVALID)

@@ -10,12 +10,14 @@ from typing import Final
 
 import numpy as np
 
+from gevar.compile.descriptions import str_attr
 from gevar.compile.node_kinds import NET_OUTPUT
 from gevar.errors import GraphError, StateError
 from gevar.graph import ComputeGraph, Node, OpDesc, OutDataAnchor
 from gevar.om.node import CONSTANTOP, FILECONSTANT, VARIABLE
 from gevar.runtime import LoweringGlobalData, LowerResult, Stage, TensorData, TensorPlacement, lowering_variable
 from gevar.runtime.kernels import (
+    KERNEL_COPY_TENSOR,
     KERNEL_DATA,
     KERNELS,
     Kernel,
@@ -24,7 +26,7 @@ from gevar.runtime.kernels import (
     read_bytes,
     write_bytes,
 )
-from gevar.runtime.variable_lowering import assigned_variable, output_memory
+from gevar.runtime.variable_lowering import ASSIGN_VAR_NAME, assigned_variable, output_memory
 from gevar.session.graph_calls import DATA, body_of, given_to, is_call, made_by
 from gevar.session.host_kernels import SOURCE_TYPES, Array, HostKernel, host_kernel
 from gevar.session.loaded_tensor import LoadedTensor
@@ -142,7 +144,17 @@ class _Lowering:
                 self._lower_call(node, results)
             elif node.op_desc.output_descs and OutDataAnchor(node, 0) not in results:
                 results[OutDataAnchor(node, 0)] = self._lower_node(node, [results[source] for source in sources])
+            if node.type in SOURCE_TYPES or is_call(node):
+                self._copy_assigned(node, results)
         return ends
+
+    def _copy_assigned(self, node: Node, results: Mapping[OutDataAnchor, LowerResult]) -> None:
+        """Copy outputs that are assigned to a variable, of a node that cannot write them there itself."""
+        for out in node.out_data_anchors:
+            name = str_attr(node.op_desc.output_desc(out.idx), ASSIGN_VAR_NAME)
+            if name and out in results:
+                holders = [results[out].addr, self.shared.variable(name).addr]
+                self.shared.graph.add(Stage.MAIN, KERNEL_COPY_TENSOR, holders)
 
     def _lower_call(self, call: Node, results: dict[OutDataAnchor, LowerResult]) -> None:
         inside = {OutDataAnchor(data, 0): results[source] for data, source in given_to(call).items()}

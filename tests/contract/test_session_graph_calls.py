@@ -150,6 +150,39 @@ def test_memory_of_the_caller_is_read_where_it_lies(host: HostControls) -> None:
         memory.free_memory(MemType.RT_MEMORY_HBM, addr, device)
 
 
+@pytest.mark.parametrize("kind", ["FileConstant", "ConstPlaceHolder", "PartitionedCall"])
+def test_what_cannot_write_its_output_elsewhere_is_copied_to_the_variable(
+    host: HostControls, kind: str, tmp_path: Path
+) -> None:
+    """The Assign of a value that is no constant to the compiler is removed, and the value marked with the variable."""
+    (tmp_path / "w.bin").write_bytes((ONES * 7).tobytes())
+    with Session(host_runtime(), options={"ge.externalWeightDir": str(tmp_path)}) as session:
+        graph, memory, device = ComputeGraph("main"), session.memory_manager, DeviceId(0)
+        addr = memory.malloc_memory(MemType.RT_MEMORY_HBM, "mine", 16, device)
+        memory.memcpy_in(addr, 16, ONES * 7, device)
+        places: dict[str, dict[str, AttrValue]] = {
+            "FileConstant": {"location": "w.bin", "offset": 0, "length": 16},
+            "ConstPlaceHolder": {
+                "storage_shape": (4,),
+                "dtype": DataType.DT_FLOAT,
+                "size": 16,
+                "placement": 1,
+                "addr": addr,
+            },
+        }
+        if kind in places:
+            value = graph.add_node(OpDesc("value", kind, outputs=[ROW], attrs=places[kind]))
+        else:
+            body = ComputeGraph("body")
+            value = called(graph, "value", ends(body, given(body, 0)), [data(graph, "x", 0, ROW)])
+        op(graph, "set", "Assign", [variable(graph, "v", ROW), value], ROW)
+        session.add_graph(1, graph)
+        session.run(1, [ONES * 7] if kind == "PartitionedCall" else [])
+        assert "set" not in session.compile(1).graph
+        assert session.var_manager.read("v").tolist() == [7] * 4
+        memory.free_memory(MemType.RT_MEMORY_HBM, addr, device)
+
+
 def test_memory_of_the_caller_that_is_none(host: HostControls) -> None:
     graph = ComputeGraph("main")
     place: dict[str, AttrValue] = {"storage_shape": (4,), "dtype": DataType.DT_FLOAT, "size": 8}

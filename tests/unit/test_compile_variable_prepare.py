@@ -204,3 +204,8 @@ def test_a_constant_is_not_written(constant: str) -> None:
 def test_what_writes_may_be_written_on() -> None:
     graph = compile_graph("w Variable = N4; c Const = N4; a Assign w c; b AssignAdd a c")
     run(graph, CheckRefInputNode(), context=session(graph))
+    # an operator that writes its own input counts as one that writes, whatever its type
+    odd = graph.add_node(OpDesc("odd", "Const", inputs={"x": DESCS["N4"]}, outputs={"x": DESCS["N4"]}))
+    last = graph.add_node(OpDesc("last", "Assign", inputs={"ref": DESCS["N4"]}, outputs={"ref": DESCS["N4"]}))
+    odd.out_data_anchor(0).link_to(last.in_data_anchor(0))
+    run(graph, CheckRefInputNode(), context=session(graph))
