@@ -72,7 +72,7 @@ def load(
     debug: bool,
 ) -> None:
     """Load FILE… into device memory and show where each tensor lies: OM models, safetensors (or an index of several),
-    npz, npy or ONNX.
+    npz, npy, ONNX, or files of external weights.
 
     Each file has variables of its own, as models loaded by ACL have, unless one session is asked for. The memory is
     given back at the end.

@@ -40,7 +40,7 @@ def verify(
     as_json: bool,
     debug: bool,
 ) -> None:
-    """Read the weights of FILE… whole: OM, safetensors (or an index of several), npz, npy or ONNX.
+    """Read the weights of FILE… whole: OM, safetensors (or an index of several), npz, npy, ONNX, external weights.
 
     With --digests every region that SIDE lists is compared with its digest; its files lie beside it, and FILE may be
     one of them. The exit code is 1 if anything is damaged.

@@ -1,4 +1,4 @@
-"""Tensors with names, from the files that people keep weights in: safetensors, npz, npy and ONNX."""
+"""Tensors with names, from the files that people keep weights in: safetensors, npz, npy, ONNX, external weights."""
 
 from dataclasses import dataclass
 from os import PathLike
@@ -24,7 +24,8 @@ class NamedTensor:
 def read_tensors(path: str | PathLike[str]) -> list[NamedTensor]:
     """Return the tensors of a safetensors, npz, npy or ONNX file, by the ending of its name.
 
-    Of an index (`.safetensors.index.json`) those of all files that it names, which lie beside it.
+    Of an index (`.safetensors.index.json`) those of all files that it names, which lie beside it. A file of external
+    weights is known by its name, see `gevar.om.file_constant_file`.
 
     Raises
     ------
@@ -35,6 +36,7 @@ def read_tensors(path: str | PathLike[str]) -> list[NamedTensor]:
     ModuleNotFoundError
         An ONNX file needs the package onnx, which is not installed.
     """
+    from gevar.om.file_constant_file import is_file_constant_file, read_file_constant_file
     from gevar.om.npz_file import read_npy, read_npz
     from gevar.om.onnx_file import read_onnx
     from gevar.om.safetensors_file import read_safetensors, read_safetensors_index
@@ -43,12 +45,16 @@ def read_tensors(path: str | PathLike[str]) -> list[NamedTensor]:
     for ending, reader in zip(_ENDINGS, readers, strict=True):
         if Path(path).name.lower().endswith(ending):
             return reader(path)
+    if is_file_constant_file(path):
+        return read_file_constant_file(path)
     raise ValueError(f"{Path(path).name} is none of {', '.join(_ENDINGS)}; convert it to one of these")
 
 
 def is_tensor_file(path: str | PathLike[str]) -> bool:
-    """Tell whether a name ends like that of a file that `read_tensors` reads."""
-    return Path(path).name.lower().endswith(_ENDINGS)
+    """Tell whether a name is like that of a file that `read_tensors` reads."""
+    from gevar.om.file_constant_file import is_file_constant_file
+
+    return Path(path).name.lower().endswith(_ENDINGS) or is_file_constant_file(path)
 
 
 def write_tensors(path: str | PathLike[str], tensors: list[NamedTensor]) -> dict[str, NamedTensor]:

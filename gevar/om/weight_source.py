@@ -32,7 +32,7 @@ class WeightSource(Protocol):
 
 
 class TensorFile:
-    """A safetensors file, an index of several, an npz, npy or ONNX file.
+    """A safetensors file, an index of several, an npz, npy or ONNX file, or a file of external weights.
 
     Parameters
     ----------

@@ -51,8 +51,8 @@ def load_weights(
     Parameters
     ----------
     source
-        Path of a safetensors file, an index of several, an npz, npy, ONNX or OM file, by the ending of its name; or an
-        open source of weights.
+        Path of a safetensors file, an index of several, an npz, npy, ONNX or OM file, or of a file of external weights,
+        by its name; or an open source of weights.
     session
         Session that shares them; by default one of its own, closed with them.
     device_id

@@ -42,7 +42,7 @@ def slice_of(content: WeightContent, file: WeightFile | None, name: str) -> Weig
     if file is not None:
         return WeightSlice(file, 0, size_bytes, name)
     unique = f"{name}, in memory {next(_memory_ids)}"
-    return WeightSlice(WeightFile(Path(name), FileState(0, 0, size_bytes, 0)), 0, size_bytes, unique)
+    return WeightSlice(WeightFile(Path(name), FileState(0, 0, size_bytes, mtime_ns=0, ctime_ns=0)), 0, size_bytes, unique)
 
 
 def content_bytes(content: WeightContent) -> int:

@@ -127,3 +127,20 @@ def test_without_a_terminal_nothing_but_the_table_is_printed(tmp_path: Path) -> 
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
     json.loads(gevar("load", path, "--json", *HOST).stdout)
+
+
+@pytest.mark.parametrize("kind", ["om1", "om2"])
+def test_files_of_external_weights_by_themselves(tmp_path: Path, kind: str) -> None:
+    weight_file(tmp_path, kind)
+    files = sorted((tmp_path / "weight").glob("*weight_*"))
+    done = gevar("load", *files, "--verify", "--digests", *HOST)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("FileConstant") == done.stdout.count("DT_UINT8") == 3
+    assert "verified 3 of 3 sound" in gevar("verify", *files).stdout
+    assert gevar("diff", files[0], files[0]).stdout == "equal\n"
+    assert gevar("build", files[0], "-o", tmp_path / "out.om").returncode == 0
+    with files[0].open("r+b") as file:
+        file.write(b"\xff\xfe")
+    done = gevar("verify", files[0])
+    assert done.returncode == 1
+    assert "it is damaged" in done.stdout

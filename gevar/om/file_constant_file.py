@@ -1,0 +1,80 @@
+"""Files of external weights by themselves, as export writes them for the FileConstants of models.
+
+A file of one content, `weight_<SHA-256>`, is one tensor. A combined file, `<prefix>_weight_combined`, has a tensor for
+each region that `digests.json` beside it lists; it is one tensor where nothing is listed. Types and shapes are with
+the models, so each tensor is a row of bytes. Bytes that are read to the end are compared with the SHA-256 in the name
+of the file, or with the digest that is listed.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Final, Protocol
+
+import xxhash
+
+from gevar.om.named_tensor import NamedTensor
+from gevar.om.source import ByteSource
+from gevar.om.stored_bytes import StreamedBytes
+from gevar.om.weight_digests import DIGESTS_FILE, read_digests
+from gevar.types.data_type import DataType
+
+_INDIVIDUAL: Final = re.compile(r"weight_([0-9a-f]{64})")
+_COMBINED: Final = "weight_combined"
+
+
+class _Hash(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+    def hexdigest(self) -> str: ...
+
+
+def is_file_constant_file(path: str | PathLike[str]) -> bool:
+    """Tell whether a name is that of a file of external weights."""
+    name = Path(path).name
+    return _INDIVIDUAL.fullmatch(name) is not None or name == _COMBINED or name.endswith(f"_{_COMBINED}")
+
+
+def read_file_constant_file(path: str | PathLike[str]) -> list[NamedTensor]:
+    """Return the tensors of a file, in the order of their bytes.
+
+    Raises
+    ------
+    ModelFileError
+        The file cannot be opened, the list beside it is damaged, or a region of the list leaves the file.
+    """
+    source, name = ByteSource.of_file(path), Path(path).name
+    found = _INDIVIDUAL.fullmatch(name)
+    if found is not None:
+        return [_tensor(name, source, 0, source.size_bytes, hashlib.sha256, found[1])]
+    folder = Path(os.path.realpath(path)).parent
+    side = folder / DIGESTS_FILE
+    listed = read_digests(side, folder) if side.exists() else []
+    regions = [one for one in listed if one.file == name]
+    tensors = [
+        _tensor(f"{name}@{one.offset}", source, one.offset, one.length, xxhash.xxh3_128, one.digest) for one in regions
+    ]
+    return tensors or [_tensor(name, source, 0, source.size_bytes, None, "")]
+
+
+def _tensor(
+    name: str, source: ByteSource, offset: int, size_bytes: int, new_hash: Callable[[], _Hash] | None, wanted: str
+) -> NamedTensor:
+    what = f"weight {name}"
+    plain = StreamedBytes.of_source(source.range(offset, size_bytes, what), 0, size_bytes, what)
+
+    def read() -> Iterator[bytes]:
+        if new_hash is None:
+            yield from plain.open()
+            return
+        digest = new_hash()
+        for chunk in plain.open():
+            digest.update(chunk)
+            yield chunk
+        if digest.hexdigest() != wanted:
+            raise source.error(offset, what, f"has the digest {digest.hexdigest()}, not {wanted}: it is damaged")
+
+    data = StreamedBytes(size_bytes, read, plain.source, plain.offset)
+    return NamedTensor(name, DataType.DT_UINT8, (size_bytes,), data)

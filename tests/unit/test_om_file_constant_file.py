@@ -1,0 +1,93 @@
+"""Files of external weights by themselves: their tensors, and damage that is found when they are read."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gevar.errors import ModelFileError
+from gevar.om.file_constant_file import is_file_constant_file, read_file_constant_file
+from gevar.om.named_tensor import is_tensor_file, read_tensors
+from gevar.om.stored_bytes import read_all
+from gevar.om.weight_digests import RegionDigest, digests_text
+from gevar.types import DataType
+from tests.helpers.weight_files import weight_file
+
+ARRAYS = {"one": np.arange(100, dtype=np.float32), "two": np.arange(7), "tied": np.arange(7)}
+HASH = "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        (f"weight_{HASH}", True),
+        ("weight_combined", True),
+        ("net_weight_combined", True),
+        (f"weight_{HASH[:-1]}", False),
+        (f"weight_{HASH.upper()}", False),
+        (f"weight_{HASH}.bin", False),
+        ("myweight_combined", False),
+        ("weight_combined.npz", False),
+        ("meta.json", False),
+    ],
+)
+def test_names(name: str, is_one: bool) -> None:
+    assert is_file_constant_file(Path("folder") / name) is is_one
+    assert is_tensor_file(name) is (is_one or name.endswith(".npz"))
+
+
+def test_a_file_of_one_content(tmp_path: Path) -> None:
+    weight_file(tmp_path, "om1", ARRAYS)
+    files = sorted((tmp_path / "weight").glob("weight_*"))
+    assert len(files) == 2
+    seen = set()
+    for file in files:
+        [tensor] = read_tensors(file)
+        data = read_all(tensor.data)
+        assert (tensor.name, tensor.dtype, tensor.shape) == (file.name, DataType.DT_UINT8, (len(data),))
+        assert hashlib.sha256(data).hexdigest() == file.name.removeprefix("weight_")
+        seen.add(data)
+    assert seen == {ARRAYS["one"].tobytes(), ARRAYS["two"].tobytes()}
+
+
+def test_a_combined_file_has_the_regions_that_are_listed(tmp_path: Path) -> None:
+    weight_file(tmp_path, "om2", ARRAYS)
+    [file] = (tmp_path / "weight").glob("*weight_combined")
+    tensors = read_tensors(file)
+    assert [tensor.name for tensor in tensors] == [f"{file.name}@0", f"{file.name}@512"]
+    assert {read_all(tensor.data) for tensor in tensors} == {ARRAYS["one"].tobytes(), ARRAYS["two"].tobytes()}
+    (tmp_path / "weight" / "digests.json").unlink()
+    [whole] = read_tensors(file)
+    assert (whole.name, read_all(whole.data)) == (file.name, file.read_bytes())
+
+
+@pytest.mark.parametrize("kind", ["om1", "om2"])
+def test_damage_is_found(tmp_path: Path, kind: str) -> None:
+    weight_file(tmp_path, kind, ARRAYS)
+    for file in (tmp_path / "weight").glob("*weight_*"):
+        good = file.read_bytes()
+        for tensor in read_file_constant_file(file):
+            source = tensor.data.source
+            assert source is not None
+            at = source.base + tensor.data.offset + tensor.data.nbytes - 1
+            file.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
+            damaged = [one for one in read_file_constant_file(file) if one.name == tensor.name]
+            with pytest.raises(ModelFileError, match=r"has the digest [0-9a-f]+, not [0-9a-f]+: it is damaged"):
+                read_all(damaged[0].data)
+            others = [one for one in read_file_constant_file(file) if one.name != tensor.name]
+            assert all(read_all(other.data) for other in others)
+
+
+def test_a_list_that_leaves_the_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "weight_combined").write_bytes(b"1234")
+    rows = [RegionDigest("weight_combined", 2, 3, "00"), RegionDigest("other", 0, 1 << 60, "00")]
+    (tmp_path / "digests.json").write_bytes(digests_text(rows))
+    with pytest.raises(ModelFileError, match="do not lie inside the 4 B"):
+        read_file_constant_file(tmp_path / "weight_combined")
+    (tmp_path / "digests.json").write_bytes(digests_text(rows[1:]))
+    [tensor] = read_file_constant_file(tmp_path / "weight_combined")
+    assert read_all(tensor.data) == b"1234"
+    (tmp_path / "digests.json").write_bytes(b"[]")
+    with pytest.raises(ModelFileError, match="xxh3_128"):
+        read_file_constant_file(tmp_path / "weight_combined")
