@@ -18,7 +18,7 @@ from gevar.align import SESSION_MEM_ALIGN_BYTES, align_up
 from gevar.om.atomic_file import make_draft, remove_drafts, write_in
 from gevar.om.regular_file import open_regular
 from gevar.om.stored_bytes import CHUNK_BYTES, Content, chunks_of
-from gevar.om.weight_list import META_FILE, WeightList
+from gevar.om.weight_list import MAX_LIST_BYTES, META_FILE, WeightList
 
 
 class WeightFolder:
@@ -70,19 +70,23 @@ class WeightFolder:
         self._undo.pop_all()
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file; none where it is not there.
+        """Return the bytes of a list; none where it is not there.
 
         Raises
         ------
         OSError
-            It cannot be read, is a link, or no regular file.
+            It cannot be read, is a link, no regular file, or longer than 256 MiB.
         """
         try:
             fd = open_regular(name, os.O_RDONLY, dir_fd=self._fd)
         except FileNotFoundError:
             return b""
         with os.fdopen(fd, "rb") as file:
-            return file.read()
+            size_bytes = os.fstat(fd).st_size
+            if size_bytes > MAX_LIST_BYTES:
+                reason = f"takes {size_bytes} B, {MAX_LIST_BYTES} B at most are read; remove it"
+                raise OSError(errno.EFBIG, reason, str(self.path / name))
+            return file.read(MAX_LIST_BYTES)
 
     def replace(self, name: str, data: bytes) -> None:
         """Give a file new bytes, until they are taken back; errors are those of `read`, and of writing."""

@@ -25,6 +25,8 @@ T = TypeVar("T")
 META_FILE: Final = "meta.json"
 _FILES, _OFFSETS = "hash_to_weight_file", "hash_to_weight_offset"
 _INDENT: Final = 4
+MAX_LIST_BYTES: Final = 256 << 20
+"""Longest list that is read: more than a million contents."""
 
 
 @dataclass(slots=True)

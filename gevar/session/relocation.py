@@ -20,7 +20,7 @@ from gevar.om.root_model_writer import root_model_blob
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import chunks_of
 from gevar.om.weight_folder import WeightFolder
-from gevar.om.weight_list import META_FILE, FolderLists, WeightList
+from gevar.om.weight_list import MAX_LIST_BYTES, META_FILE, FolderLists, WeightList
 from gevar.session.back_conversion import convert_file_constants
 from gevar.session.external_weight_files import (
     EXTERNAL_ATTRS,
@@ -36,7 +36,6 @@ ExternalWeightKind = Literal["file", "const", "constant"]
 """What external weights become: files in another folder, or nodes that have their bytes in the model."""
 KINDS: Final[tuple[ExternalWeightKind, ...]] = ("file", "const", "constant")
 _NO_PATHS: Final[Mapping[str, str]] = MappingProxyType({})
-_MAX_LIST_BYTES: Final = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +158,11 @@ def _copy(name: str, file: WeightFile, source: ByteSource, folder: WeightFolder,
 def _listed(file: WeightFile) -> list[tuple[str, int | None]]:
     """Return hash and offset of each content that the list beside a file says it has."""
     path = file.path.parent / META_FILE
-    if not path.exists():
+    if not os.path.lexists(path):
         return []
     source = ByteSource.of_file_in(path.parent, path)
     try:
-        data = source.read(0, min(source.size_bytes, _MAX_LIST_BYTES), META_FILE)
+        data = source.read(0, min(source.size_bytes, MAX_LIST_BYTES), META_FILE)
     finally:
         source.close()
     found = WeightList.parse(data) or WeightList()

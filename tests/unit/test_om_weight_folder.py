@@ -1,0 +1,246 @@
+"""The folder that external weights are written to: links in its place, other writers, lists that lead astray."""
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gevar.om import OmBuilder, StreamedBytes
+from gevar.om.external_weights_writer import ExternalWeightMode
+from gevar.om.weight_folder import WeightFolder
+from gevar.om.weight_list import MAX_LIST_BYTES, META_FILE, FolderLists, WeightList
+from gevar.types import DataType, Format, TensorDesc
+from tests.helpers.child import talk_to_python
+from tests.helpers.om_rules import check_file
+from tests.helpers.shared import REPOSITORY
+
+SERVER = "from tests.helpers.export_writer import serve; serve()"
+EMPTY = WeightList().to_bytes()
+
+
+def net(**weights: bytes) -> OmBuilder:
+    builder = OmBuilder("net")
+    for name, data in weights.items():
+        builder.const(name, data, TensorDesc(DataType.DT_UINT8, Format.FORMAT_ND, (len(data),)))
+    return builder
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+# --- the folder -------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_made_for_its_owner_and_taken_back(tmp_path: Path) -> None:
+    folder = WeightFolder(tmp_path / "w")
+    folder.open()
+    assert stat.S_IMODE((tmp_path / "w").stat().st_mode) == 0o700
+    assert files(tmp_path / "w") == {META_FILE: EMPTY}
+    folder.write("a", memoryview(b"abc"))
+    folder.append("b", memoryview(b"abc"))
+    folder.replace("c", b"abc")
+    assert names(tmp_path / "w") == ["a", "b", "c", META_FILE]
+    folder.close()
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_the_folder_beside_a_model_may_be_no_link(tmp_path: Path, mode: ExternalWeightMode) -> None:
+    """Who packs a link in its place would have the weights written elsewhere; a folder that is named may be one."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "weight").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="the folder of external weights is a link; name the folder that it leads to"):
+        net(a=b"abc").write(tmp_path / "m.om", external_weight=mode)
+    assert names(tmp_path / "elsewhere") == []
+    assert names(tmp_path) == ["elsewhere", "weight"]
+    net(a=b"abc").write(tmp_path / "m.om", external_weight=mode, weight_dir=tmp_path / "weight")
+    check_file((tmp_path / "m.om").read_bytes(), tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_a_link_to_nothing_ends_the_wait(tmp_path: Path, is_given: bool) -> None:
+    (tmp_path / "weight").symlink_to(tmp_path / "none")
+    with pytest.raises(OSError, match=r"No such file|is a link"):
+        net(a=b"abc").write(tmp_path / "m.om", external_weight=1, weight_dir=tmp_path / "weight" if is_given else None)
+    assert names(tmp_path) == ["weight"]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.touch])
+def test_what_is_no_folder_is_refused_at_once(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "weight")
+    with pytest.raises(NotADirectoryError):
+        net(a=b"abc").write(tmp_path / "m.om", external_weight=1)
+    assert names(tmp_path) == ["weight"]
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_a_folder_that_is_swapped_while_it_is_written(tmp_path: Path, mode: ExternalWeightMode) -> None:
+    """What is written goes to the folder that was locked, and nothing to a link in its place."""
+    (tmp_path / "weight").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    left = [True]
+
+    def read() -> list[bytes]:
+        if left:
+            left.clear()
+            (tmp_path / "weight").rename(tmp_path / "moved")
+            (tmp_path / "weight").symlink_to(tmp_path / "elsewhere")
+        return [b"abc"]
+
+    builder = OmBuilder("net")
+    data = StreamedBytes(3, lambda: iter(read()))
+    builder.const("a", data, TensorDesc(DataType.DT_UINT8, Format.FORMAT_ND, (3,)))
+    builder.write(tmp_path / "m.om", external_weight=mode)
+    assert names(tmp_path / "elsewhere") == []
+    check_file((tmp_path / "m.om").read_bytes(), tmp_path / "moved")
+
+
+@pytest.mark.parametrize("name", ["meta.json", "digests.json"])
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_linked_list_changes_nothing_elsewhere(tmp_path: Path, name: str, link: Callable[[Path, Path], None]) -> None:
+    (tmp_path / "weight").mkdir()
+    (tmp_path / "secret").write_bytes(b"{}")
+    link(tmp_path / "secret", tmp_path / "weight" / name)
+    if link is os.symlink:
+        with pytest.raises(OSError, match="symbolic link"):
+            net(a=b"abc").write(tmp_path / "m.om", external_weight=1)
+        assert not (tmp_path / "m.om").exists()
+    else:
+        net(a=b"abc").write(tmp_path / "m.om", external_weight=1)
+        check_file((tmp_path / "m.om").read_bytes(), tmp_path / "weight")
+    assert (tmp_path / "secret").read_bytes() == b"{}"
+
+
+@pytest.mark.parametrize("name", ["meta.json", "digests.json"])
+def test_a_list_that_is_too_long_is_not_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "weight").mkdir()
+    (tmp_path / "weight" / name).touch()
+    os.truncate(tmp_path / "weight" / name, MAX_LIST_BYTES + 1)
+    with pytest.raises(OSError, match=f"{MAX_LIST_BYTES + 1} B, {MAX_LIST_BYTES} B at most are read"):
+        net(a=b"abc").write(tmp_path / "m.om", external_weight=1)
+
+
+# --- other writers ----------------------------------------------------------------------------------------------------
+
+
+def test_eight_processes_make_one_folder(tmp_path: Path) -> None:
+    """That another one was quicker is no failure, for any of them."""
+    plans = [{"folder": str(tmp_path), "mode": 1 + n % 2, "number": n, "file": f"m{n}.om"} for n in range(8)]
+    with talk_to_python(SERVER, OPENBLAS_NUM_THREADS="1") as talk:
+        codes = [code for _, code in json.loads(talk(json.dumps(plans)))]
+    assert codes == [0] * 8
+    for number in range(8):
+        check_file((tmp_path / f"m{number}.om").read_bytes(), tmp_path / "weight")
+    assert not list((tmp_path / "weight").glob("*.tmp"))
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_an_export_gives_the_same_bytes_in_every_process(tmp_path: Path, mode: int) -> None:
+    program = (
+        "import sys; from pathlib import Path; from tests.helpers.export_writer import export\n"
+        f"export({{'folder': '.', 'mode': {mode}, 'number': 3, 'file': 'm.om'}}, len)"
+    )
+    found = []
+    for seed in ("1", "2"):
+        folder = tmp_path / seed
+        folder.mkdir()
+        env = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(REPOSITORY)}
+        subprocess.run([sys.executable, "-c", program], cwd=folder, env=env, check=True)
+        found.append(files(folder))
+    assert found[0] == found[1]
+    assert len(found[0]) == {1: 7, 2: 4}[mode]
+
+
+def test_a_folder_that_goes_while_a_writer_waits(tmp_path: Path) -> None:
+    first, second = WeightFolder(tmp_path / "w"), WeightFolder(tmp_path / "w")
+    first.open()
+    waiting = threading.Thread(target=second.open)
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    first.close()
+    waiting.join(10)
+    assert files(tmp_path / "w") == {META_FILE: EMPTY}
+    second.commit()
+    second.close()
+    assert files(tmp_path / "w") == {META_FILE: EMPTY}
+
+
+# --- files in it ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[WeightFolder]:
+    found = WeightFolder(tmp_path / "w")
+    found.open()
+    yield found
+    found.close()
+
+
+def test_pieces_lie_at_multiples_of_512_with_zeros_between(folder: WeightFolder) -> None:
+    assert [folder.append("c", memoryview(bytes([1]) * size)) for size in (1, 511, 513, 512)] == [0, 512, 1024, 2048]
+    data = (folder.path / "c").read_bytes()
+    assert data == (b"\1" + bytes(511) + b"\1" * 511 + bytes(1) + b"\1" * 513 + bytes(511) + b"\1" * 512)
+
+
+def test_a_torn_end_is_left_behind(folder: WeightFolder) -> None:
+    (folder.path / "c").write_bytes(b"x" * 700)
+    assert folder.append("c", memoryview(b"abc")) == 1024
+    assert (folder.path / "c").read_bytes() == b"x" * 700 + bytes(324) + b"abc" + bytes(509)
+
+
+def test_no_file_is_written_over(folder: WeightFolder) -> None:
+    folder.write_new("a", memoryview(b"abc"))
+    with pytest.raises(FileExistsError, match="other bytes"):
+        folder.write_new("a", memoryview(b"abd"))
+    assert (folder.path / "a").read_bytes() == b"abc"
+
+
+@pytest.mark.parametrize(
+    ("offset", "size", "whole", "expected"),
+    [(0, 3, True, True), (0, 3, False, True), (1, 2, False, False), (0, 4, False, False), (1 << 70, 3, False, False)],
+)
+def test_what_a_file_holds(folder: WeightFolder, offset: int, size: int, whole: bool, expected: bool) -> None:
+    folder.write("a", memoryview(b"abc"))
+    digest = hashlib.sha256(b"abc").hexdigest()
+    assert folder.holds("a", offset, size, digest, whole=whole) is expected
+    folder.write("longer", memoryview(b"abcd"))
+    assert folder.holds("longer", 0, 3, digest)
+    assert not folder.holds("longer", 0, 3, digest, whole=True)
+    os.mkfifo(folder.path / "pipe")
+    (folder.path / "link").symlink_to("a")
+    assert not any(folder.holds(name, 0, 3, digest) for name in ("pipe", "link", "none"))
+
+
+def test_entries_of_both_lists_are_added(folder: WeightFolder) -> None:
+    lists = FolderLists(folder)
+    lists.add("aa", "weight_aa")
+    lists.add("bb", "c", 512)
+    lists.write()
+    lists = FolderLists(folder)
+    assert lists.contents == WeightList(
+        {"aa": str(folder.path / "weight_aa"), "bb": str(folder.path / "c")}, {"bb": 512}
+    )
+    lists.add("bb", "weight_bb")
+    lists.write()
+    assert FolderLists(folder).contents.offsets == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"), [("/a/weight_1", "weight_1"), ("../../w", "w"), ("w", "w"), ("a/", ""), ("", "")]
+)
+def test_only_the_name_of_a_listed_file_counts(path: str, expected: str) -> None:
+    assert WeightList({"aa": path}).name("aa") == expected
+    assert WeightList().name("aa") == ""
