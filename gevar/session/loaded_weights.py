@@ -17,14 +17,6 @@ class LoadedWeights(LoadedTensors):
     """The tensors of a file in device memory; `load_weights` makes it.
 
     Closing gives back every tensor that nobody else uses. A session that was made for these alone is closed with them.
-
-    Examples
-    --------
-    >>> import gevar, numpy
-    >>> numpy.save("scale.npy", numpy.arange(4, dtype=numpy.float32))
-    >>> with gevar.load_weights("scale.npy", backend="host") as weights:
-    ...     weights.read("scale")
-    array([0., 1., 2., 3.], dtype=float32)
     """
 
     def verify(
