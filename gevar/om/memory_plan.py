@@ -2,7 +2,7 @@
 
 - Const: a place in partition 1 (`weights_layout`).
 - Variable, Constant and FileConstant: a block of `var_block_bytes` from the base on, in the order of nodes; byte-equal
-  Constants of equal element width share one, and FileConstants with one place in one file.
+  Constants of equal element width share one unless they are empty, and FileConstants with one place in one file.
 - Everything else: work memory, one block of a multiple of 512 bytes for each output, without reuse. The blocks of the
   model's outputs and inputs come last: that part is the zero-copy memory, which a caller may replace by its own.
 
@@ -64,7 +64,7 @@ def _place_variables(model: OmModelSpec, plan: MemoryPlan, space: "VariableSpace
 class VariableSpace:
     """The logical addresses from a base on, taken block by block. Variables of one name are one variable.
 
-    Equal Constants share a block, and FileConstants with one place in one file, those of other models too.
+    Equal Constants with data share a block, and FileConstants with one place in one file, those of other models too.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class VariableSpace:
             if node.external not in self._files:
                 self._files[node.external] = self._take(node)
             return self._files[node.external]
-        if node.type == CONSTANTOP and isinstance(node.data, Content) and width > 0:
+        if node.type == CONSTANTOP and isinstance(node.data, Content) and node.data.nbytes and width > 0:
             return self._constants.place(node.data, partial(self._take, node), width=width)
         return self._place_variable(node) if node.type == VARIABLE else self._take(node)
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gevar import Session, load_model
 from gevar.om import GeRootModel, open_om, write_om
 from gevar.om.builder import OmBuilder
 from gevar.om.external_weights_writer import ExternalWeightMode
@@ -17,6 +18,7 @@ from gevar.types.format import format_from_c0, format_from_sub
 from gevar.types.tensor_sizes import tensor_memory_size_with_auto_padding, tensor_size_in_bytes
 from tests.helpers.om_bytes import TakenApart, take_apart
 from tests.helpers.om_rules import check_file, check_sizes
+from tests.helpers.runtime import host_runtime
 
 SIZED_TYPES = [dtype for dtype in DataType if dtype.element_bits is not None]
 FORMATS = [
@@ -162,7 +164,7 @@ def check_places(model: OmModel, expected: Expected) -> None:
         assert base <= addr
         assert addr + size <= base + room
         width = node.output_descs[0].dtype.size_code
-        content = (width, expected.data[node.name]) if node.type == "Constant" else None
+        content = (width, expected.data[node.name]) if node.type == "Constant" and expected.data[node.name] else None
         if addr in blocks:
             assert content is not None
             assert blocks[addr] == (size, content)
@@ -223,6 +225,23 @@ def test_external_weights(path: Path, made: tuple[OmBuilder, Expected], mode: Ex
     assert set(found) == moved
     kept = [name for name, op in checked.ops.items() if op.type != "FileConstant"]
     assert kept == [name for name in expected.kinds if name not in moved]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(made=models(), mode=st.sampled_from([0, 1, 2]), compress=st.booleans())
+def test_what_is_written_loads(
+    path: Path, made: tuple[OmBuilder, Expected], mode: ExternalWeightMode, compress: bool
+) -> None:
+    builder, expected = made
+    builder.write(path, external_weight=mode, compress=compress)
+    with Session(host_runtime()) as session, load_model(path, session=session) as model:
+        assert model.verify(path).differences == ()
+        for row in model.rows:
+            name = row.name[:-65] if row.kind == "FileConstant" else row.name
+            if name in expected.data and row.dev_addr is not None:
+                value = model.read(row)
+                assert (value if isinstance(value, bytes) else value.tobytes()) == expected.data[name]
+        session.var_manager.check()
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
