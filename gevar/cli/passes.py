@@ -1,6 +1,7 @@
 """`gevar passes GRAPH`: what the passes around variables make of a graph, step by step."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import TypedDict
 
 import click
@@ -53,8 +54,8 @@ class _Watch:
 def passes(graph: str, until: str | None, diff: bool, options: tuple[str, ...], as_json: bool, debug: bool) -> None:
     """Run the passes around variables on GRAPH and show what each of them does, and refuses.
 
-    GRAPH is an OM model, or a ModelDef or GraphDef message, as text where its name ends in .txt or .pbtxt. The file is
-    not changed. The session is a new one, which knows no variable yet.
+    GRAPH is an OM model, or a ModelDef or GraphDef message, in wire form or as text. The file is not changed. The
+    session is a new one, which knows no variable yet.
     """
     show_log(debug)
     chosen = _until(compile_passes(_options(options)), until)
@@ -84,9 +85,14 @@ def _until(chosen: list[CompilePass], until: str | None) -> list[CompilePass]:
     names = [one.name for one in chosen]
     if until is None:
         return chosen
-    if until not in names:
-        raise click.BadParameter(f"no pass {until!r}; these run: {', '.join(names)}", param_hint="--until")
-    return chosen[: names.index(until) + 1]
+    if until in names:
+        return chosen[: names.index(until) + 1]
+    if any(one.name == until for one in compile_passes()):
+        reason = f"{until} is switched off by the options"
+    else:
+        near = get_close_matches(until.lower(), {name.lower(): name for name in names}, n=1, cutoff=0.5)
+        reason = f"no pass {until!r}" + "".join(f", {name} is near" for name in names if name.lower() in near)
+    raise click.BadParameter(f"{reason}; these run: {', '.join(names)}", param_hint="--until")
 
 
 def _options(words: tuple[str, ...]) -> dict[str, str]:

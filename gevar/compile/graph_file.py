@@ -1,7 +1,8 @@
 """Reading a graph from a file: an OM model, or a message `ModelDef` or `GraphDef`, in wire form or as text."""
 
+from collections import deque
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from google.protobuf import text_format
 from google.protobuf.message import Message
@@ -17,14 +18,21 @@ _TEXT_SUFFIXES: Final = frozenset({".txt", ".pbtxt", ".prototxt"})
 _M = TypeVar("_M", bound=Message)
 
 
+class _Reader(Protocol):
+    """Reads a message from bytes."""
+
+    def __call__(self, cls: type[_M], data: bytes, /) -> _M: ...
+
+
 def read_graph_file(path: str | Path) -> ComputeGraph:
     """Return the root graph in a file, with its subgraphs.
 
     Parameters
     ----------
     path
-        An OM file, known by `.om` or its first bytes (its first model counts), or a message: text where the name ends
-        in `.txt`, `.pbtxt` or `.prototxt`, else in wire form. A `ModelDef` without graphs is read as a `GraphDef`.
+        An OM file, known by `.om` or its first bytes (its first model counts), or a message: first tried as text where
+        the name ends in `.txt`, `.pbtxt` or `.prototxt`, else in wire form, then the other way. A `ModelDef` without
+        graphs is read as a `GraphDef`.
 
     Raises
     ------
@@ -37,6 +45,7 @@ def read_graph_file(path: str | Path) -> ComputeGraph:
     try:
         model_def = _read_model_def(path)
         graph = Model.from_proto(model_def).graph
+        deque(() if graph is None else graph.all_nodes(), maxlen=0)  # all graphs that nodes run are there
     except GraphError as error:
         raise ModelFileError(path, None, "graph", str(error), status=error.status) from error
     except ModelFileError as error:
@@ -53,7 +62,23 @@ def _read_model_def(path: Path) -> ge_ir.ModelDef:
     if path.suffix == ".om" or data[:4] in (MODEL_FILE_MAGIC.to_bytes(4, "little"), OM2_MAGIC):
         with open_om(path) as om:
             return om.models[0].model_def()
-    read = _from_text if path.suffix in _TEXT_SUFFIXES else parse_message
+    is_text = path.suffix in _TEXT_SUFFIXES
+    try:
+        found = _read_message(data, _from_text if is_text else parse_message)
+    except ModelFileError as error:
+        try:
+            found = _read_message(data, parse_message if is_text else _from_text)
+        except ModelFileError:
+            which = "as text" if is_text else "in wire form"
+            reason = f"no ModelDef and no GraphDef {which}, nor otherwise: {error.reason}; give one, or an OM file"
+            raise ModelFileError(path, error.offset, error.field, reason, status=error.status) from error
+    if not found.graph:
+        raise ModelFileError(path, None, found.DESCRIPTOR.full_name, "no node is in it; give an OM file or a graph")
+    return found
+
+
+def _read_message(data: bytes, read: _Reader) -> ge_ir.ModelDef:
+    """A ModelDef, or the GraphDef that has nodes as one; empty where neither has any."""
     try:
         model_def = read(ge_ir.ModelDef, data)
         if model_def.graph:
@@ -61,9 +86,7 @@ def _read_model_def(path: Path) -> ge_ir.ModelDef:
     except ModelFileError:  # a graph's fields are others than a model's
         pass
     graph_def = read(ge_ir.GraphDef, data)
-    if not graph_def.op:
-        raise ModelFileError(path, None, graph_def.DESCRIPTOR.full_name, "no node is in it; give an OM file or a graph")
-    return ge_ir.ModelDef(name=graph_def.name, graph=[graph_def])
+    return ge_ir.ModelDef(name=graph_def.name, graph=[graph_def]) if graph_def.op else ge_ir.ModelDef()
 
 
 def _from_text(cls: type[_M], data: bytes) -> _M:

@@ -71,8 +71,11 @@ class Node:
         GraphError
             A graph of that name is not there; the node was removed from its graph.
         """
-        root = self.owner_compute_graph.root
-        return tuple(root.subgraph(name) for name in self.op_desc._subgraph_names)
+        graphs, names = self.owner_compute_graph.root._subgraphs, self.op_desc._subgraph_names
+        missing = next((name for name in names if name not in graphs), None)
+        if missing is not None:
+            raise self._error(f"there is no subgraph {missing!r}, {len(graphs)} others are there")
+        return tuple(graphs[name] for name in names)
 
     def in_data_anchor(self, index: int) -> InDataAnchor:
         """Return the anchor of one input.

@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from google.protobuf import text_format
 
+from gevar.compile.graph_file import read_graph_file
 from tests.cli.test_commands import gevar, refused
 from tests.helpers.compile_graphs import compile_graph
 from tests.helpers.models import small_model
@@ -86,6 +88,44 @@ def test_bad_input(path: Path, tmp_path: Path) -> None:
     refused(gevar("passes", tmp_path / "none"), 1, "none")
     both = ("--option", "ge.exec.variable_acc=True", "--option", "ge.AllowMultiGraphParallelCompile=1")
     refused(gevar("passes", path, *both), 1, "E10001")
-    for words in (("--until", "Nothing"), ("--option", "novalue")):
+    off = ("--option", "ge.exec.variable_acc=False")
+    for words, why in (
+        (("--until", "Nothing"), "no pass 'Nothing'; these run: Split"),
+        (("--until", "variableop"), "no pass 'variableop', VariableOpPass is near; these run"),
+        ((*off, "--until", "VariableOpPass"), "VariableOpPass is switched off by the options; these run"),
+        (("--option", "novalue"), "'novalue' has no value; give NAME=VALUE"),
+    ):
         done = gevar("passes", path, *words)
-        assert (done.returncode, words[1] in done.stderr) == (2, True)
+        assert (done.returncode, why in done.stderr) == (2, True)
+
+
+def test_the_form_is_found_whatever_the_name_says(path: Path, tmp_path: Path) -> None:
+    message = read_graph_file(path).to_proto()
+    shown = json.loads(gevar("passes", path, "--json").stdout)["graph"]
+    for name, data in (
+        ("text.pb", text_format.MessageToString(message).encode()),
+        ("wire.pbtxt", message.SerializeToString()),
+        ("text.prototxt", text_format.MessageToString(message).encode()),
+    ):
+        (tmp_path / name).write_bytes(data)
+        assert json.loads(gevar("passes", tmp_path / name, "--json").stdout)["graph"] == shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('input: "t:0"', 'input: "lost:0"', ("node 'r'", "'lost:0' names a node that is not there")),
+        ('input: "t:0"', 'input: "t:3"', ("node 'r'", "asks for output 3, 't' has 1")),
+        ('name: "r"', 'name: "t"', ("node 't'", "the name is taken")),
+        ('type: "Relu"', 'tipe: "Relu"', ("no field named", "tipe", "as text")),
+        ('type: "Relu"', 'type: "Relu" subgraph_name: "body"', ("node 'r'", "there is no subgraph 'body'")),
+    ],
+)
+def test_a_wrong_graph_is_refused_by_file_and_node(
+    path: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]
+) -> None:
+    wrong = tmp_path / "wrong.pbtxt"
+    text = text_format.MessageToString(read_graph_file(path).to_proto())
+    assert old in text
+    wrong.write_text(text.replace(old, new, 1))
+    refused(gevar("passes", wrong), 1, *words)
