@@ -24,7 +24,11 @@ BENCHMARKS = {
     "upload-touched": ("benchmarks.upload_speed", "upload_touched"),
     "upload-fresh": ("benchmarks.upload_speed", "upload_fresh"),
     "upload-small": ("benchmarks.upload_regions", "upload_small"),
-    "upload-cold": ("benchmarks.upload_regions", "upload_cold"),
+    "upload-scattered": ("benchmarks.upload_regions", "upload_scattered"),
+    "upload-cold": ("benchmarks.upload_cold", "upload_cold"),
+    "upload-memory": ("benchmarks.upload_memory", "upload_memory"),
+    "upload-digests": ("benchmarks.upload_digests", "upload_digests"),
+    "upload-safetensors": ("benchmarks.upload_safetensors", "upload_safetensors"),
     "upload-second": ("benchmarks.second_load", "upload_second"),
     "malloc-free": ("benchmarks.runtime_costs", "malloc_free"),
     "map-unmap": ("benchmarks.runtime_costs", "map_unmap"),
@@ -72,7 +76,7 @@ def _print_table(rows: Sequence[Row]) -> None:
             print(
                 f"  {row.name:<16} gevar {subject:9.2f} {row.unit:<5} reference {reference:9.2f} {row.unit:<5} "
                 f"n={len(row.subject):<3} {row.figure:8.1f} {row.figure_unit} "
-                f"({row.promise.text}: {'kept' if row.kept else 'MISSED'})"
+                f"({row.promise.text}: {row.verdict})"
             )
             for fault in row.faults:
                 print(f"  {'':<16} {fault}")
@@ -108,7 +112,7 @@ def main(arguments: Sequence[str]) -> int:
     rows = [_run(name) for name in options.names or BENCHMARKS]
     _print_table(rows)
     _write_json(options.json, rows)
-    missed = [row for row in rows if not row.kept]
+    missed = [row for row in rows if row.kept is False]
     if not options.check:
         return 0
     for row in missed:

@@ -30,7 +30,10 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. ``figure`` is what the promise is about, made from both series."""
+    """One line of the table. ``figure`` is what the promise is about, made from both series.
+
+    A row with a `spread`, the lowest and highest figure of the rounds, has no verdict where the promise lies within.
+    """
 
     name: str
     backend: str
@@ -42,10 +45,18 @@ class Row:
     promise: Promise
     conditions: Mapping[str, str | int | float] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    spread: tuple[float, float] | None = None
 
     @property
-    def kept(self) -> bool:
+    def kept(self) -> bool | None:
+        """Whether the promise is kept; None where the rounds do not agree on it."""
+        if self.spread and not self.faults and len(set(map(self.promise.holds, self.spread))) > 1:
+            return None
         return self.promise.holds(self.figure) and not self.faults
+
+    @property
+    def verdict(self) -> str:
+        return {True: "kept", False: "MISSED", None: "no verdict: within the spread"}[self.kept]
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -60,6 +71,7 @@ class Row:
             "figure_unit": self.figure_unit,
             "promise": self.promise.text,
             "kept": self.kept,
+            "spread": list(self.spread) if self.spread else None,
             "faults": list(self.faults),
             "conditions": dict(self.conditions),
         }

@@ -38,21 +38,23 @@ class Arrivals:
         self.total, self.done = int(size_bytes.sum()), 0
         self._missing = size_bytes.copy()
         self._complete = deque(np.flatnonzero(size_bytes == 0).tolist())
+        self._counted: deque[tuple[Int64Array, Int64Array]] = deque()
         self._on_progress = on_progress
         self._tell_bytes = _TELL_BLOCKS * block_bytes
         self._told = 0
 
     def count(self, plan: LoadPlan, first: int, end: int) -> None:
         """Count blocks ``first`` to before ``end``."""
-        parts = slice(int(plan.first_part[first]), int(plan.first_part[end]))
-        request, size = plan.part_request[parts], plan.part_bytes[parts]
-        np.subtract.at(self._missing, request, size)
-        self.done += int(size.sum())
-        complete = request[self._missing[request] == 0]
-        self._complete.extend(dict.fromkeys(complete.tolist()))
+        begin, stop = int(plan.first_part[first]), int(plan.first_part[end])
+        self.done += int(plan.bytes_before[stop] - plan.bytes_before[begin])
+        self._counted.append((plan.part_request[begin:stop], plan.part_bytes[begin:stop]))
 
     def pop(self) -> int | None:
         """Return the number of a request whose bytes are there, each once; None where none has come since."""
+        while not self._complete and self._counted:
+            request, size = self._counted.popleft()
+            np.subtract.at(self._missing, request, size)
+            self._complete.extend(np.unique(request[self._missing[request] == 0]).tolist())
         return self._complete.popleft() if self._complete else None
 
     def tell(self) -> None:

@@ -15,8 +15,8 @@ from gevar.weights.upload_arrays import Int64Array, UInt64Array, UploadArrays
 
 _GAP_BYTES: Final = 16 << 10  # reading over a gap of this size costs less than another call
 _GAP_SHARE: Final = 8  # no gap fills more than this part of a block
-_MOST_RUN_BLOCKS: Final = 8
-_RUNS_OF_A_WORKER: Final = 4  # at least, so that no reader has work left when the others end
+_MOST_RUN_BLOCKS: Final = 32
+_RUNS_LEFT: Final = 2  # for each reader; runs grow shorter to the end, so that the readers end together
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class LoadPlan:
         Where the copies and parts of each block begin; one more value than blocks.
     part_request, part_start, part_bytes : numpy.ndarray of int64
         For each part its request, first byte in the block, and bytes.
+    bytes_before : numpy.ndarray of int64
+        Bytes of all parts before each; one more value than parts.
     ends : numpy.ndarray of int64
         Blocks after which a run may end, rising: not within a region that has a digest.
-    run_blocks : int
-        How many blocks a run should have.
     """
 
     blocks: UInt64Array
@@ -61,16 +61,18 @@ class LoadPlan:
     part_request: Int64Array
     part_start: Int64Array
     part_bytes: Int64Array
+    bytes_before: Int64Array
     ends: Int64Array
-    run_blocks: int
 
-    def run(self, first: int, wanted: int) -> Run | None:
-        """Return the run of about `wanted` blocks from a block on; None behind the last."""
-        if first >= len(self.blocks):
+    def run(self, first: int, workers: int, is_single: bool) -> Run | None:
+        """Return the run from a block on, of one block or of as many as suit so many readers; None behind the last."""
+        left = len(self.blocks) - first
+        if left <= 0:
             return None
+        wanted = 1 if is_single else min(max(left // (workers * _RUNS_LEFT), 1), _MOST_RUN_BLOCKS)
         source = int(self.source[first])
-        last = min(first + wanted, int(np.searchsorted(self.source, source, "right"))) - 1
-        return Run(source, first, int(self.ends[np.searchsorted(self.ends, last)]) + 1)
+        last = min(first + wanted, int(self.source.searchsorted(source, "right"))) - 1
+        return Run(source, first, int(self.ends[self.ends.searchsorted(last)]) + 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,16 +96,16 @@ class _Sorted:
         end = offset + arrays.size_bytes[request]
         return cls(request, source, offset, end, _running_top(source, end))
 
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether no byte belongs to two requests."""
+        return bool(np.all((self.source[1:] != self.source[:-1]) | (self.offset[1:] >= self.top[:-1])))
+
     def begins(self, gap_bytes: int) -> NDArray[np.bool_]:
         """Tell which requests begin a stretch."""
         begins = np.ones(len(self.request), np.bool_)
         begins[1:] = (self.source[1:] != self.source[:-1]) | (self.offset[1:] - gap_bytes > self.top[:-1])
         return begins
-
-    @property
-    def is_disjoint(self) -> bool:
-        """Whether no byte belongs to two requests."""
-        return bool(np.all((self.source[1:] != self.source[:-1]) | (self.offset[1:] >= self.top[:-1])))
 
 
 def _rises(major: Int64Array, minor: Int64Array) -> bool:
@@ -150,7 +152,11 @@ class _Blocks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Parts:
-    """What requests have in blocks, in the order of the blocks."""
+    """What requests have in blocks, in the order of the blocks.
+
+    Where bytes go to several places, those of a block are in the order of devices and addresses, so that neighbours
+    there are found although others lie between them in the file.
+    """
 
     block: Int64Array
     request: Int64Array
@@ -188,7 +194,7 @@ class _Parts:
         return begins
 
 
-def plan(arrays: UploadArrays, block_bytes: int, workers: int) -> LoadPlan:
+def plan(arrays: UploadArrays, block_bytes: int) -> LoadPlan:
     """Make the plan of an upload.
 
     Parameters
@@ -197,8 +203,6 @@ def plan(arrays: UploadArrays, block_bytes: int, workers: int) -> LoadPlan:
         The requests.
     block_bytes
         Largest block.
-    workers
-        How many readers there will be.
     """
     regions = _Sorted.of(arrays)
     blocks = _Blocks.of(regions, block_bytes)
@@ -217,8 +221,8 @@ def plan(arrays: UploadArrays, block_bytes: int, workers: int) -> LoadPlan:
         part_request=parts.request,
         part_start=parts.start,
         part_bytes=parts.size_bytes,
+        bytes_before=_starts(parts.size_bytes),
         ends=_run_ends(arrays, regions, blocks),
-        run_blocks=min(_MOST_RUN_BLOCKS, -(-count // (workers * _RUNS_OF_A_WORKER))),
     )
 
 

@@ -45,7 +45,7 @@ class Upload:
         Called with (bytes done, bytes in all), from one thread at a time. An exception it raises stops the upload and
         is raised by `wait`.
     cancel
-        Cancels the upload once it is set: before a reader takes its next blocks, 16 MiB at most by default.
+        Cancels the upload once it is set: before a reader takes its next blocks, of 64 MiB at most by default.
     open_file
         Opens a file for reading.
 
@@ -113,7 +113,7 @@ class Upload:
         self._started = time.perf_counter()
         with ExitStack() as stack:
             self.files = OpenFiles(self.arrays, self._open_file, self.settings.past_cache, stack)
-            self.plan: LoadPlan = plan(self.arrays, self.settings.block_bytes, self.settings.workers)
+            self.plan: LoadPlan = plan(self.arrays, self.settings.block_bytes)
             self._stack = stack.pop_all()
         self._working = self.settings.workers
         for number in range(self.settings.workers - threads, self.settings.workers):
@@ -218,12 +218,12 @@ class Upload:
             self._ended_s = time.perf_counter()
             self._changed.notify_all()
 
-    def take(self, blocks: int) -> Run | None:
-        """Return the next run, of about so many blocks; None when there is none, or the upload ended."""
+    def take(self, is_single: bool) -> Run | None:
+        """Return the next run, of one block or of many; None when there is none, or the upload ended."""
         if self._cancel and self._cancel.is_set():
             self.cancel()
         with self._changed:
-            run = None if self._failure else self.plan.run(self._taken, blocks)
+            run = None if self._failure else self.plan.run(self._taken, self.settings.workers, is_single)
             if run:
                 self._taken = run.end
             return run

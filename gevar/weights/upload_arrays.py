@@ -147,9 +147,9 @@ def arrays_of(requests: Sequence[UploadRequest] | UploadArrays) -> UploadArrays:
         return UploadArrays(
             tuple(sources),
             source,
-            np.array(list(map(attrgetter("offset"), regions)), np.int64),
-            np.array(list(map(attrgetter("size_bytes"), regions)), np.int64),
-            np.array(list(map(attrgetter("dev_addr"), requests)), np.uint64),
+            np.fromiter(map(attrgetter("offset"), regions), np.int64, len(requests)),
+            np.fromiter(map(attrgetter("size_bytes"), regions), np.int64, len(requests)),
+            np.fromiter(map(attrgetter("dev_addr"), requests), np.uint64, len(requests)),
             tuple(devices),
             device if len(devices) > 1 else None,
             None if digests.count(None) == len(digests) else digests,

@@ -61,12 +61,12 @@ class UploadReader:
             The runtime refuses memory or a copy.
         """
         sectors = first_sectors = getrusage(RUSAGE_THREAD).ru_inblock
-        wanted = 1
-        while (run := self._upload.take(wanted)) is not None:
+        is_single = True
+        while (run := self._upload.take(is_single)) is not None:
             self._read(run)
             before, sectors = sectors, getrusage(RUSAGE_THREAD).ru_inblock
             self._times.disk_bytes = (sectors - first_sectors) * _SECTOR_BYTES
-            wanted = 1 if sectors > before else self._plan.run_blocks
+            is_single = sectors > before
         for slot, blocks in self._slots:
             self._finish(slot, blocks)
 
@@ -106,9 +106,10 @@ class UploadReader:
 
     def _may_move_at_once(self, run: Run) -> bool:
         """Tell whether a run needs no step between reading and copying, and has one device."""
+        if self._settings.buffers > 1 or self._has_digest(run.first, run.end):
+            return False
         devices = self._plan.copy_device[self._plan.first_copy[run.first] : self._plan.first_copy[run.end]]
-        is_plain = self._settings.buffers == 1 and bool(np.all(devices == devices[0]))
-        return is_plain and not self._has_digest(run.first, run.end)
+        return len(self._upload.devices) == 1 or bool((devices == devices[0]).all())
 
     def _move_at_once(self, path: Path, descriptor: int, run: Run) -> None:
         """Move a run in one call."""
