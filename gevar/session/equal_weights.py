@@ -1,8 +1,9 @@
 """Weights that models share because their bytes are equal, whatever file, model or session they come from.
 
 What is shared is a block as a whole: the weights partition of a model, a slice of a file, a tensor. A block is found by
-the slice of a file it was brought from, without reading anything; else by size and digest, and then its bytes are
-compared with those that are asked for. It goes with the last model that uses it, whichever session that belongs to.
+the slice of a file it was brought from, without reading anything; else by size and the digest of its first bytes, and
+then all of its bytes are compared with those that are asked for. It goes with the last model that uses it, whichever
+session that belongs to.
 """
 
 import threading
@@ -18,8 +19,8 @@ from gevar.session.weight_content import (
     WeightContent,
     content_bytes,
     content_chunks,
-    content_digest,
     first_difference,
+    head_digest,
 )
 from gevar.types import DevAddr, DeviceId, MemType
 from gevar.weights import WeightBlock, WeightSlice
@@ -34,7 +35,7 @@ class EqualBlock(WeightBlock):
     Attributes
     ----------
     content_key : tuple
-        Device, bytes and digest of what it holds.
+        Device, bytes and digest of the head of what it holds.
     content : region, memory or stream; or None
         The same bytes elsewhere, as long as they are not on the device yet.
     slices : list of WeightSlice
@@ -78,6 +79,7 @@ class EqualWeights:
         self._table = threading.Lock()
         self._by_slice: dict[tuple[DeviceId, WeightSlice], EqualBlock] = {}
         self._by_content: dict[_ContentKey, list[EqualBlock]] = {}
+        self._refused: list[EqualBlock] = []
 
     @classmethod
     def instance(cls, runtime: Runtime) -> "EqualWeights":
@@ -129,7 +131,7 @@ class EqualWeights:
         found = self._use(self._fitting(key, size_bytes, device_id), session_id)
         if found is not None:
             return found, False
-        content_key = (device_id, content_bytes(content), content_digest(content))
+        content_key = (device_id, content_bytes(content), head_digest(content))
         with self._table:
             candidates = list(self._by_content.get(content_key, ()))
         for block in candidates:
@@ -163,7 +165,7 @@ class EqualWeights:
             return block
 
     def _holds(self, block: EqualBlock, content: WeightContent) -> bool:
-        """Compare bytes with those of a block of the same size and digest."""
+        """Compare bytes with those of a block of the same size and head."""
         if block.content is None:
             device = self._runtime.device(block.device_id)
             return first_difference(content, device, block.dev_addr) is None
@@ -191,7 +193,7 @@ class EqualWeights:
         Raises
         ------
         AclError
-            The device refuses the memory.
+            The device refuses the memory; the next release tries again.
         """
         with self._table:
             block.users -= times
@@ -205,7 +207,19 @@ class EqualWeights:
             same.remove(block)
             if not same:
                 del self._by_content[block.content_key]
-        self._memory.free_memory(_HBM, block.dev_addr, block.device_id)
+            given_back, self._refused = [*self._refused, block], []
+        with ExitStack() as stack:
+            for one in given_back:
+                stack.callback(self._free, one)
+
+    def _free(self, block: EqualBlock) -> None:
+        """Free the memory of a block; where that is refused, the next release tries again."""
+        try:
+            self._memory.free_memory(_HBM, block.dev_addr, block.device_id)
+        except BaseException:
+            with self._table:
+                self._refused.append(block)
+            raise
 
     def release_session(self, session_id: int) -> None:
         """Give back all that a session uses, when it is closed; raises as `release`, at the end."""

@@ -132,9 +132,9 @@ def _file(path: Path) -> WeightFile | None:
 
 def _place(tensors: Sequence[NamedTensor], file: WeightFile | None, loading: WeightLoading) -> list[LoadedTensor]:
     """Give each tensor a block, and ask for its bytes where these are not there."""
-    rows = []
+    rows, real_paths = [], dict[str, Path]()
     for tensor in tensors:
-        content, size_bytes = content_of(tensor.data), tensor.data.nbytes
+        content, size_bytes = content_of(tensor.data, real_paths), tensor.data.nbytes
         dev_addr, sharing = None, ""
         if size_bytes:
             if loading.digests is not None:

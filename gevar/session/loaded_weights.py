@@ -3,6 +3,7 @@
 import os
 from contextlib import ExitStack
 from os import PathLike
+from pathlib import Path
 
 from gevar.errors import ModelFileError
 from gevar.om.weight_source import WeightSource
@@ -47,5 +48,6 @@ class LoadedWeights(LoadedTensors):
                 reason = "not those that were loaded; load the file again"
                 raise ModelFileError(os.fspath(source.path), None, "tensors", reason)
             stack.enter_context(caller_device(self.session.runtime))
-            pairs = [(row, content_of(one.data)) for row, one in zip(self.rows, tensors, strict=True)]
+            real_paths = dict[str, Path]()
+            pairs = [(row, content_of(one.data, real_paths)) for row, one in zip(self.rows, tensors, strict=True)]
             return compare_tensors(pairs, self.session.runtime.device(self.device_id))

@@ -4,7 +4,9 @@ import itertools
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import xxhash
@@ -19,16 +21,27 @@ WeightContent = FileRegion | memoryview | StreamedBytes
 """Bytes of a weight; a region of a file is read with `pread`."""
 
 
+HEAD_BYTES: Final = 256 << 10
+"""Bytes by which equal weights are looked for; then all are compared."""
 _memory_ids = itertools.count()
 
 
-def content_of(data: Content) -> WeightContent:
-    """Return bytes that lie in a file as they are as a region of it, others as they were given."""
+def content_of(data: Content, real_paths: dict[str, Path]) -> WeightContent:
+    """Return bytes that lie in a file as they are as a region of it, others as they were given.
+
+    Parameters
+    ----------
+    data
+        The bytes.
+    real_paths
+        Real paths of files by their names, as far as they were asked for; filled in.
+    """
     if isinstance(data, memoryview) or data.source is None or data.source.state is None:
         return data
     source = data.source
-    path = Path(os.path.realpath(source.name))
-    return FileRegion(path, source.base + data.offset, data.nbytes, source.state)
+    if source.name not in real_paths:
+        real_paths[source.name] = Path(os.path.realpath(source.name))
+    return FileRegion(real_paths[source.name], source.base + data.offset, data.nbytes, source.state)
 
 
 def slice_of(content: WeightContent, file: WeightFile | None, name: str) -> WeightSlice:
@@ -42,7 +55,9 @@ def slice_of(content: WeightContent, file: WeightFile | None, name: str) -> Weig
     if file is not None:
         return WeightSlice(file, 0, size_bytes, name)
     unique = f"{name}, in memory {next(_memory_ids)}"
-    return WeightSlice(WeightFile(Path(name), FileState(0, 0, size_bytes, mtime_ns=0, ctime_ns=0)), 0, size_bytes, unique)
+    return WeightSlice(
+        WeightFile(Path(name), FileState(0, 0, size_bytes, mtime_ns=0, ctime_ns=0)), 0, size_bytes, unique
+    )
 
 
 def content_bytes(content: WeightContent) -> int:
@@ -72,11 +87,16 @@ def content_chunks(content: WeightContent) -> Iterator[memoryview]:
             yield part
 
 
-def content_digest(content: WeightContent) -> bytes:
-    """Return the xxh3 digest of 128 bits; raises as `content_chunks`."""
-    digest = xxhash.xxh3_128()
+def head_digest(content: WeightContent) -> bytes:
+    """Return the xxh3 digest of 128 bits of the first `HEAD_BYTES`; raises as `content_chunks`."""
+    digest, missing = xxhash.xxh3_128(), HEAD_BYTES
+    if isinstance(content, FileRegion):
+        content = replace(content, size_bytes=min(content.size_bytes, missing))
     for chunk in content_chunks(content):
-        digest.update(chunk)
+        digest.update(chunk[:missing])
+        missing -= chunk.nbytes
+        if missing <= 0:
+            break
     return digest.digest()
 
 

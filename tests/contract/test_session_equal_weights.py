@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from acl_shim import Runtime
+from acl_shim.host import HostControls
 from gevar import Session, load_model, load_weights
-from gevar.errors import LoadError, ModelFileError, StateError
+from gevar.errors import AclError, LoadError, ModelFileError, StateError
 from gevar.om import OmBuilder
 from gevar.session import equal_weights
 from gevar.session.equal_weights import EqualWeights
@@ -155,7 +156,7 @@ def test_a_file_of_all_weights_is_shared_as_a_whole(session: Session, other: Ses
 def test_bytes_decide_where_digests_are_equal(
     session: Session, other: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(equal_weights, "content_digest", lambda content: bytes(16))
+    monkeypatch.setattr(equal_weights, "head_digest", lambda content: bytes(16))
     arrays = {"one": np.arange(8), "two": np.arange(8) + 1, "three": np.arange(8)}
     path = weight_file(tmp_path, "npz", arrays)
     with (
@@ -166,6 +167,39 @@ def test_bytes_decide_where_digests_are_equal(
         assert second.tensor("two").dev_addr == first.tensor("two").dev_addr
         for name, array in arrays.items():
             assert first.read(name).tolist() == second.read(name).tolist() == array.tolist()
+
+
+def test_weights_that_begin_alike_differ(session: Session, other: Session, tmp_path: Path) -> None:
+    """The digest is that of the head; what lies behind decides."""
+    arrays = {name: np.zeros(200_000) for name in ("zeros", "last", "again", "whole")}
+    arrays["last"][-1] = arrays["again"][-1] = 1
+    arrays["whole"][40_000:] = 2
+    one = weight_file(tmp_path, "safetensors", arrays)
+    two = weight_file(tmp_path, "packed", arrays)
+    CountingReader.start()
+    with load_weights(one, session=session, share_equal=True, open_file=CountingReader) as first:
+        assert CountingReader.read_bytes == 3 * 1_600_000
+        assert first.tensor("again").dev_addr == first.tensor("last").dev_addr
+        assert len({row.dev_addr for row in first.rows}) == 3
+        with load_weights(two, session=other, share_equal=True) as second:
+            assert {row.name: row.dev_addr for row in second.rows} == {row.name: row.dev_addr for row in first.rows}
+            assert second.verify(two).differences == ()
+
+
+def test_memory_that_a_device_refuses_is_given_back_later(
+    runtime: Runtime, session: Session, tmp_path: Path, host: HostControls
+) -> None:
+    if runtime.backend != "host":
+        pytest.skip("failures can be planned on the host runtime only")
+    path = weight_file(tmp_path, "safetensors", {"w": np.ones(1000)})
+    weights = load_weights(path, session=session, share_equal=True)
+    host.fail_nth("aclrtFree", 1, 507899)
+    with pytest.raises(AclError, match="aclrtFree"):
+        weights.close()
+    host.clear_failures()
+    assert shared_bytes(runtime) == 8000
+    load_weights(path, session=session, share_equal=True).close()
+    assert shared_bytes(runtime) == 0
 
 
 def test_writing_never_changes_another_model(session: Session, other: Session, tmp_path: Path) -> None:
