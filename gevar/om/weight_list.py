@@ -13,7 +13,10 @@ Differs: edges 34 and 35 of docs/differences.md.
 """
 
 import json
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from gevar.om.weight_digests import DIGESTS_FILE, RegionDigest, digests_text, parse_digests
@@ -31,21 +34,23 @@ MAX_LIST_BYTES: Final = 256 << 20
 
 @dataclass(slots=True)
 class WeightList:
-    """What a list says: paths of files and offsets by hash."""
+    """What a list says: paths of files and offsets by hash; `is_sound` tells whether all of it had the right form."""
 
     files: dict[str, str] = field(default_factory=dict)
     offsets: dict[str, int] = field(default_factory=dict)
+    is_sound: bool = True
 
     @classmethod
-    def parse(cls, data: bytes) -> Self | None:
-        """Return the entries that have the right form, whatever else is there; None where the bytes are no JSON."""
+    def parse(cls, data: bytes) -> Self:
+        """Return the entries that have the right form, whatever else is there; none where the bytes are no JSON."""
         try:
             found = json.loads(data)
         except (ValueError, RecursionError):
-            return None
+            return cls(is_sound=False)
         if not isinstance(found, dict):
-            return cls()
-        return cls(_entries(found.get(_FILES), str), _entries(found.get(_OFFSETS), int))
+            return cls(is_sound=False)
+        files, offsets = _entries(found.get(_FILES), str), _entries(found.get(_OFFSETS), int)
+        return cls(files, offsets, (found.get(_FILES), found.get(_OFFSETS)) == (files, offsets))
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the file; equal lists give equal bytes."""
@@ -72,9 +77,9 @@ class FolderLists:
 
     def __init__(self, folder: "WeightFolder") -> None:
         self._folder = folder
-        found = WeightList.parse(folder.read(META_FILE))
-        self.contents, self._is_changed = found or WeightList(), found is None
-        self._digests: dict[tuple[str, int], RegionDigest] = {}
+        self.contents = WeightList.parse(folder.read(META_FILE))
+        self._is_changed = not self.contents.is_sound
+        self._digests: dict[str, dict[int, RegionDigest]] = {}
 
     def add(self, sha256: str, name: str, offset: int | None = None) -> None:
         """Say where a content lies; the offset is that of a file that has several."""
@@ -85,8 +90,8 @@ class FolderLists:
         self._is_changed = True
 
     def add_digest(self, region: RegionDigest) -> None:
-        """Say what a region holds."""
-        self._digests[region.file, region.offset] = region
+        """Say what a region holds; what is listed of regions that run into it does not hold any more."""
+        self._digests.setdefault(region.file, {})[region.offset] = region
 
     def write(self) -> None:
         """Write what has changed; it is taken back like other files of the folder.
@@ -99,9 +104,20 @@ class FolderLists:
         self._folder.sync()
         if self._is_changed:
             self._folder.replace(META_FILE, self.contents.to_bytes())
-        known = {(one.file, one.offset): one for one in parse_digests(self._folder.read(DIGESTS_FILE))}
-        if not self._digests.items() <= known.items():
-            self._folder.replace(DIGESTS_FILE, digests_text([*(known | self._digests).values()]))
+        before = self._folder.read(DIGESTS_FILE)
+        known = parse_digests(before)
+        added = {name: [regions[offset] for offset in sorted(regions)] for name, regions in self._digests.items()}
+        kept = [one for one in known if not _runs_into(one, added.get(one.file, ()))]
+        text = digests_text([*kept, *chain.from_iterable(added.values())])
+        if text != before and (before or added):
+            self._folder.replace(DIGESTS_FILE, text)
+
+
+def _runs_into(one: RegionDigest, others: Sequence[RegionDigest]) -> bool:
+    """Tell whether a region has a byte, or its start, in one of others, which are in order and apart."""
+    at = bisect_right(others, one.offset, key=lambda other: other.offset)
+    is_in_last = at > 0 and others[at - 1].offset + max(others[at - 1].length, 1) > one.offset
+    return is_in_last or (at < len(others) and others[at].offset < one.offset + one.length)
 
 
 def _entries(found: object, cls: type[T]) -> dict[str, T]:

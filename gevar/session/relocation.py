@@ -165,7 +165,7 @@ def _listed(file: WeightFile) -> list[tuple[str, int | None]]:
         data = source.read(0, min(source.size_bytes, MAX_LIST_BYTES), META_FILE)
     finally:
         source.close()
-    found = WeightList.parse(data) or WeightList()
+    found = WeightList.parse(data)
     return [(sha256, found.offsets.get(sha256)) for sha256 in found.files if found.name(sha256) == file.path.name]
 
 

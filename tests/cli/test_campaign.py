@@ -58,6 +58,13 @@ def test_export_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.match(r"2 kills \(.*\), \d ended before; \d+ models and \d+ listed regions were looked at", result)
 
 
+def test_weights_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    assert campaigns.main(["weights", "--count", "200", "--seed", "11"]) == 0
+    name, seed, verdict, result = row(capsys)
+    assert (name, seed, verdict) == ("weights", "11", "passed")
+    assert re.fullmatch(r"200 examples: exports \(.*\); options \(.*\); records \(.* found\)", result)
+
+
 def test_full_number_and_new_seed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     asked: list[tuple[int, int | None]] = []
 

@@ -12,7 +12,14 @@ from itertools import product
 from pathlib import Path
 
 from tests.golden.var import sequence_campaign
-from tests.helpers import export_campaign, memory_campaign, model_cache_campaign, om_campaign, var_campaign
+from tests.helpers import (
+    export_campaign,
+    memory_campaign,
+    model_cache_campaign,
+    om_campaign,
+    var_campaign,
+    weights_campaign,
+)
 from tests.helpers.shared import REPOSITORY, shared_files
 
 ACL_CALLS = 200_000
@@ -65,6 +72,16 @@ def export(seed: int, count: int | None) -> str:
     return f"{seen.kills.total()} kills ({kinds}), {seen.survived} ended before; {looked}"
 
 
+def weights(seed: int, count: int | None) -> str:
+    """Damage what says where external weights are: nothing leads out, and what is named is whole, or it is refused."""
+    seen = weights_campaign.run(count or weights_campaign.FULL_EXAMPLES, seed)
+    kinds = (
+        f"{kind} ({', '.join(f'{number} {outcome}' for outcome, number in sorted(found.items()))})"
+        for kind, found in sorted(seen.outcomes.items())
+    )
+    return f"{seen.examples} examples: {'; '.join(kinds)}"
+
+
 def memory(seed: int, count: int | None) -> str:
     """Use device memory in any order of calls, failing ones among them, compared with plain dictionaries."""
     runs = memory_campaign.run(count or memory_campaign.FULL_RUNS, seed)
@@ -91,6 +108,7 @@ CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {
     "memory": memory,
     "model_cache": model_cache,
     "export": export,
+    "weights": weights,
 }
 
 

@@ -73,7 +73,7 @@ def _kill(folder: Path, mode: int, number: int, ask: Ask, chance: random.Random,
     seen.survived += first == 0
     assert _check(folder, seen)["m1.om"] == number * 2 + 1
     ask([pair[1]])
-    assert not [*(folder / "weight").glob("*.tmp")], "a writer leaves what a killed one had begun"
+    assert not [*folder.rglob("*.tmp")], "a writer leaves what a killed one had begun"
     _check(folder, seen)
 
 
