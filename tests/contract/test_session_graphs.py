@@ -79,9 +79,9 @@ class Training:
         assert count.tolist() == [self.numpy.step]
         self._compile(2)
         made = self.session.run(2, {"gradient": gradient})
-        decayed = self.numpy.update(gradient)
+        before = self.numpy.update(gradient)
         for form, array in zip(self.forms[1:], made, strict=False):
-            assert np.array_equal(array, transfer(decayed + decayed, W, FORMS[form])), form
+            assert np.array_equal(array, transfer(before + before, W, FORMS[form])), form
         self.check()
 
     def check(self) -> None:

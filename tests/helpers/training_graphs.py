@@ -81,9 +81,9 @@ def predict() -> ComputeGraph:
 
 
 def update(forms: Sequence[str]) -> ComputeGraph:
-    """`w -= (rate * gradient + decay * w)`, in the first of the forms; what is made in the others is an output each.
+    """`w -= (rate * gradient + decay * w)`, in the first of the forms; in each of the others `w + w` before that.
 
-    The forms beyond the first are reached from the first by way of NCHW, as an engine would insert them.
+    The variable is read in the forms beyond the first by way of the first and NCHW, as an engine would insert them.
     """
     graph = ComputeGraph("update")
     first = FORMS[forms[0]]
@@ -102,8 +102,9 @@ def update(forms: Sequence[str]) -> ComputeGraph:
         ref = OpDesc("w_ref", "Variable", inputs=[W], outputs=[W], attrs={"ref_var_src_var_name": "w"})
         back.out_data_anchor(0).link_to(graph.add_node(ref).in_data_anchor(0))
     for form in forms[1:]:
-        plain = decayed if first is W else op(graph, f"plain_{form}", "TransData", [decayed], W)
+        plain = here if first is W else op(graph, f"plain_{form}", "TransData", [here], W)
         other = op(graph, f"in_{form}", "TransData", [plain], FORMS[form])
+        other.link_control_to(written)
         made.append(op(graph, f"made_{form}", "Add", [other, other], FORMS[form]))
     return outputs(graph, *(made or [change]))
 
@@ -120,7 +121,7 @@ class NumpyTraining:
         return x @ (self.w + self.w).reshape(4, FEATURES).T
 
     def update(self, gradient: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Write the variable; return what is taken from it by decay."""
-        decayed = self.w * np.float32(0.25)
-        self.w = self.w - (gradient * np.float32(0.125) + decayed)
-        return decayed
+        """Write the variable; return what it was before."""
+        before = self.w
+        self.w = before - (gradient * np.float32(0.125) + before * np.float32(0.25))
+        return before

@@ -102,3 +102,19 @@ def test_what_is_left_is_sound_and_in_the_same_order(graph: ComputeGraph) -> Non
     kept = {(one, other) for one, other in before if {one, other} <= left and not {one, other} & written}
     assert kept <= after
     assert not any(ref_source(node) or node.type in ("RefIdentity", "VarIsInitializedOp") for node in graph)
+
+
+@settings(max_examples=100, deadline=None)
+@given(graphs(), st.sampled_from([one for one in compile_passes() if one.name != "UpdateVariableFormats"]))
+def test_what_a_pass_has_done_it_does_not_do_again(graph: ComputeGraph, one: CompilePass) -> None:
+    """But for `UpdateVariableFormats`, which each compilation begins anew with the graph as it was added."""
+    context = session(graph, ["v0"])
+    try:
+        PassManager([type(one)()]).run(graph, context)
+    except GraphError:
+        return
+    edges(graph)
+    graph.topological_sorting()
+    before = [node.op_desc.id for node in graph], graph.to_proto()
+    PassManager([type(one)()]).run(graph, context)
+    assert ([node.op_desc.id for node in graph], graph.to_proto()) == before
