@@ -10,6 +10,7 @@ import pytest
 
 from tests.helpers.models import small_model
 from tests.helpers.shared import REPOSITORY
+from tests.helpers.weight_files import weight_file
 
 EXAMPLES = sorted((REPOSITORY / "scripts" / "examples").glob("*.py"))
 
@@ -29,7 +30,7 @@ def test_an_example_is_short_and_says_what_it_does(path: Path) -> None:
     assert len(text.splitlines()) < 40
     assert path.name in text.splitlines()[0], "the first line says how to run it"
     known = {"giant_pages", "load_a_model", "share_variables", "sleep_and_wake", "build_from_weights"}
-    known |= {"inspect_a_model", "change_a_model", "compare_models", "train_two_graphs"}
+    known |= {"inspect_a_model", "change_a_model", "compare_models", "train_two_graphs", "share_weights"}
     assert path.stem in known, "an example needs a test below"
 
 
@@ -46,6 +47,16 @@ def test_share_variables(tmp_path: Path) -> None:
     small_model(tmp_path / "two.om", seed=2)
     output = run("share_variables.py", tmp_path / "one.om", tmp_path / "two.om")
     assert output.splitlines() == ["start is shared", "empty is shared"]
+
+
+def test_share_weights(tmp_path: Path) -> None:
+    one = weight_file(tmp_path, "safetensors", {"a": np.arange(5), "b": np.arange(6)})
+    two = weight_file(tmp_path, "npz", {"c": np.arange(5), "d": np.arange(7)})
+    assert run("share_weights.py", one, two).splitlines() == [
+        "c shared: equal weights",
+        "d has a block of its own",
+        "40 B saved",
+    ]
 
 
 def test_giant_pages() -> None:
