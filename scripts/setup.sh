@@ -61,7 +61,7 @@ PY
 pip_install() {
     local what=$1 log=$VENV/setup.log
     shift
-    "$PY" -m pip --disable-pip-version-check install --quiet "$@" >"$log" 2>&1 ||
+    "$PY" -m pip --disable-pip-version-check --timeout 20 --retries 2 install --quiet "$@" >"$log" 2>&1 ||
         fail "$what failed: $(grep -iE 'error' "$log" | tail -n 1 | cut -c1-200) (all of it in $log)"
 }
 
@@ -97,7 +97,10 @@ ensure_environment() {
     check_machine
     if command -v flock >/dev/null 2>&1; then
         exec 9>"$ROOT/.venv.lock"
-        flock 9
+        if ! flock --nonblock 9; then
+            say "waiting for another script that makes the environment"
+            flock --wait 600 9 || fail "another script has held $ROOT/.venv.lock for 10 minutes; see what it does, or end it"
+        fi
     fi
     make_environment "$1"
     exec 9>&-
