@@ -142,7 +142,8 @@ def _remove_if_left(folder: int, name: str) -> None:
     try:
         found = os.fstat(fd)
         if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where it is being written
+            if found.st_nlink == 1:  # one that has another name is complete, and only its draft's name is left
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where it is being written
             os.unlink(name, dir_fd=folder)
     finally:
         os.close(fd)

@@ -52,7 +52,8 @@ class WeightFolder:
             Folder or list cannot be made or opened, or are no folder and no regular file. Nothing is held then.
         """
         try:
-            self._take_lock()
+            while not self._try_lock():
+                self.close()
             remove_drafts(self._fd)
         except BaseException:
             self.close()
@@ -198,32 +199,43 @@ class WeightFolder:
             with os.fdopen(fd, "r+b") as file:
                 file.truncate(size_bytes)
 
-    def _take_lock(self) -> None:
-        """Lock the list; it may be replaced or removed while we wait, and the folder too, then a new one counts."""
-        while True:
-            self._make_folder()
-            with ExitStack() as stack:
-                try:
-                    folder = os.open(self.path, self._flags)
-                    stack.callback(os.close, folder)
-                    is_new = _make_list(folder)
-                    lock = open_regular(META_FILE, os.O_RDWR, dir_fd=folder)
-                except FileNotFoundError:
-                    if self.path.is_symlink() and not self.path.exists():
-                        raise
-                    continue  # another writer took it back
-                except OSError as error:
-                    if error.errno in (errno.ELOOP, errno.ENOTDIR) and self.path.is_symlink():
-                        reason = "the folder of external weights is a link; name the folder that it leads to"
-                        raise OSError(error.errno, reason, str(self.path)) from error
-                    raise
-                stack.callback(os.close, lock)
+    def _try_lock(self) -> bool:
+        """Lock the list, and tell whether it has its name; another writer may replace or remove it while we wait."""
+        self._make_folder()
+        try:
+            self._fd = os.open(self.path, self._flags)
+            self._held.callback(os.close, self._fd)
+            lock = self._new_list()
+            if lock is None:
+                lock = open_regular(META_FILE, os.O_RDWR, dir_fd=self._fd)
+                self._held.callback(os.close, lock)
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                if _is_named(self.path, folder) and _is_named(META_FILE, lock, folder):
-                    self._held, self._fd = stack.pop_all(), folder
-                    break
-        if is_new:
+        except FileNotFoundError:
+            if self.path.is_symlink() and not self.path.exists():
+                raise
+            return False
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENOTDIR) and self.path.is_symlink():
+                reason = "the folder of external weights is a link; name the folder that it leads to"
+                raise OSError(error.errno, reason, str(self.path)) from error
+            raise
+        return _is_named(self.path, self._fd) and _is_named(META_FILE, lock, self._fd)
+
+    def _new_list(self) -> int | None:
+        """Make an empty list and return its descriptor; None where there is one. It has its name locked, and whole."""
+        if self._is_there(META_FILE):
+            return None
+        draft, fd = make_draft(self._fd)
+        self._held.callback(os.close, fd)
+        try:
+            os.write(fd, WeightList().to_bytes())
+            os.link(draft, META_FILE, src_dir_fd=self._fd, dst_dir_fd=self._fd, follow_symlinks=False)
             self._undo.callback(self._remove, META_FILE)
+        except FileExistsError:  # another writer was quicker
+            return None
+        finally:
+            self._remove(draft)
+        return fd
 
     def _make_folder(self) -> None:
         try:
@@ -239,24 +251,6 @@ def _is_named(path: str | Path, fd: int, folder: int | None = None) -> bool:
         return os.path.samestat(os.stat(path, dir_fd=folder), os.fstat(fd))
     except FileNotFoundError:
         return False
-
-
-def _make_list(folder: int) -> bool:
-    """Make an empty list unless one is there, and tell whether that was done; it has its name only with its bytes."""
-    with suppress(FileNotFoundError):
-        os.stat(META_FILE, dir_fd=folder, follow_symlinks=False)
-        return False
-    draft, fd = make_draft(folder)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(WeightList().to_bytes())
-        os.link(draft, META_FILE, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-    except FileExistsError:  # another writer was quicker
-        return False
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(draft, dir_fd=folder)
-    return True
 
 
 def _remove_if_empty(folder: Path) -> None:

@@ -14,8 +14,9 @@ import pytest
 
 from gevar.om import OmBuilder, StreamedBytes
 from gevar.om.external_weights_writer import ExternalWeightMode
+from gevar.om.weight_digests import RegionDigest, read_digests
 from gevar.om.weight_folder import WeightFolder
-from gevar.om.weight_list import MAX_LIST_BYTES, META_FILE, FolderLists, WeightList
+from gevar.om.weight_list import MAX_LIST_BYTES, META_FILE, FolderLists, WeightList, _runs_into
 from gevar.types import DataType, Format, TensorDesc
 from tests.helpers.child import talk_to_python
 from tests.helpers.om_rules import check_file
@@ -161,6 +162,57 @@ def test_an_export_gives_the_same_bytes_in_every_process(tmp_path: Path, mode: i
         found.append(files(folder))
     assert found[0] == found[1]
     assert len(found[0]) == {1: 7, 2: 4}[mode]
+
+
+def test_a_list_that_still_has_the_name_of_its_draft(tmp_path: Path) -> None:
+    """Who is killed between the two names of a new list leaves both; the next writer removes the first."""
+    net(a=b"abc").write(tmp_path / "m.om", external_weight=1)
+    (tmp_path / "weight" / ".gevar-0123456789abcdef.tmp").hardlink_to(tmp_path / "weight" / META_FILE)
+    net(b=b"abcd").write(tmp_path / "m.om", external_weight=1)
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_list_of_another_shape_is_mended(tmp_path: Path) -> None:
+    """Also where the export itself adds nothing to it."""
+    net(a=b"abc").write(tmp_path / "m.om", external_weight=1)
+    sound = (tmp_path / "weight" / META_FILE).read_bytes()
+    for damage in ({"hash_to_weight_offset": []}, {"hash_to_weight_offset": {"aa": "x"}}):
+        (tmp_path / "weight" / META_FILE).write_text(json.dumps(json.loads(sound) | damage))
+        net(a=b"abc").write(tmp_path / "m.om", external_weight=1)
+        assert (tmp_path / "weight" / META_FILE).read_bytes() == sound
+
+
+def test_digests_of_regions_that_are_no_more_are_dropped(tmp_path: Path) -> None:
+    """A file that was cut, and grew again, has other bytes where the old regions were; damaged rows go, too."""
+    net(a=bytes([1]) * 600, b=bytes([2]) * 600).write(tmp_path / "m.om", external_weight=2)
+    os.truncate(tmp_path / "weight" / "m_weight_combined", 512)
+    side = tmp_path / "weight" / "digests.json"
+    rows = json.loads(side.read_bytes())
+    rows["xxh3_128"].append({"file": "m_weight_combined", "offset": -1})
+    side.write_text(json.dumps(rows))
+    net(c=bytes([3]) * 2000).write(tmp_path / "n.om", external_weight=2, weight_dir=tmp_path / "weight")
+    found = [(one.offset, one.length) for one in read_digests(side) if one.file == "m_weight_combined"]
+    assert found == [(0, 600), (1024, 600)], "another file has no part in them"
+    net(c=bytes([3]) * 2000).write(tmp_path / "m.om", external_weight=2)
+    found = [(one.offset, one.length) for one in read_digests(side) if one.file == "m_weight_combined"]
+    assert found == [(512, 2000)], "the first ran into it, the second began in it"
+
+
+@pytest.mark.parametrize(
+    ("offset", "length", "expected"),
+    [
+        (0, 512, False),
+        (0, 513, True),
+        (512, 0, True),
+        (512, 100, True),
+        (600, 1, True),
+        (612, 5, False),
+        (612, 9999, True),
+    ],
+)
+def test_regions_that_run_into_others(offset: int, length: int, expected: bool) -> None:
+    others = [RegionDigest("w", 512, 100, ""), RegionDigest("w", 1024, 100, "")]
+    assert _runs_into(RegionDigest("w", offset, length, ""), others) is expected
 
 
 def test_a_folder_that_goes_while_a_writer_waits(tmp_path: Path) -> None:

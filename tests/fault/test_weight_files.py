@@ -1,0 +1,104 @@
+"""Export and relocation with the n-th call of the system failing: everything is as before, and nothing is left open."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gevar.errors import GevarError
+from gevar.om import OmBuilder
+from gevar.om.external_weights_writer import ExternalWeightMode
+from gevar.session.relocation import ExternalWeightKind, relocate_model
+from tests.helpers.om_rules import check_file
+
+CALLS = ("open", "fsync", "replace", "link", "unlink", "stat", "fstat", "mkdir", "ftruncate", "dup")
+MOST_CALLS = 200
+
+
+def net(*seeds: int) -> OmBuilder:
+    builder = OmBuilder("net")
+    for seed in seeds:
+        builder.const(f"c{seed}", np.random.default_rng(seed).random(300, np.float32))
+    return builder
+
+
+def files(folder: Path) -> dict[str, bytes | None]:
+    """Return everything below a folder, but for drafts, which the next writer removes."""
+    found = (path for path in sorted(folder.rglob("*")) if not path.name.startswith(".gevar-"))
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def fail_each(work: Callable[[], object], folder: Path, call: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Do the work with the first, second, third … call of a function failing, until it passes; return their number."""
+    real = getattr(os, call)
+    for number in range(1, MOST_CALLS):
+        left, before, opened = [number], files(folder), open_files()
+
+        def counted(*args: object, left: list[int] = left, **options: object) -> object:
+            left[0] -= 1
+            if left[0] == 0:
+                raise OSError(errno.EIO, "the disk is gone")
+            return real(*args, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, call, counted)
+            try:
+                work()
+            except (OSError, GevarError):
+                failed = True
+            else:
+                failed = False
+        assert open_files() == opened
+        if not failed and left[0] > 0:
+            return number - 1
+        if failed:
+            if call == "unlink":  # a draft that cannot be removed stays, and its folder with it
+                before |= {name: None for name, data in files(folder).items() if data is None}
+            else:
+                assert not list(folder.rglob(".gevar-*"))
+            assert files(folder) == before, f"call {number} of {call} left something"
+    raise AssertionError(f"{call} is called more than {MOST_CALLS} times")
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+@pytest.mark.parametrize("call", CALLS)
+def test_an_export(tmp_path: Path, mode: ExternalWeightMode, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    net(1).write(tmp_path / "m.om", external_weight=mode)
+    fail_each(lambda: net(1, 2, 3).write(tmp_path / "m.om", external_weight=mode), tmp_path, call, monkeypatch)
+    check_file((tmp_path / "m.om").read_bytes(), tmp_path / "weight")
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+@pytest.mark.parametrize("call", CALLS)
+def test_an_export_to_a_new_folder(
+    tmp_path: Path, mode: ExternalWeightMode, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_each(lambda: net(1, 2).write(tmp_path / "m.om", external_weight=mode), tmp_path, call, monkeypatch)
+    check_file((tmp_path / "m.om").read_bytes(), tmp_path / "weight")
+
+
+@pytest.mark.parametrize("kind", ["file", "const"])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_relocation(tmp_path: Path, kind: ExternalWeightKind, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "new").mkdir()
+    net(1, 2).write(tmp_path / "m.om", external_weight=2)
+    target = tmp_path / "new" / "m.om"
+    fail_each(lambda: relocate_model(tmp_path / "m.om", target, kind=kind), tmp_path, call, monkeypatch)
+    check_file(target.read_bytes(), target.parent / "weight" if kind == "file" else None)
+
+
+def test_the_calls_are_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {}
+    for call in CALLS:
+        folder = tmp_path / call
+        folder.mkdir()
+        work = lambda folder=folder: net(1, 2).write(folder / "m.om", external_weight=2)  # noqa: E731
+        counts[call] = fail_each(work, folder, call, monkeypatch)
+    assert all(counts[call] for call in ("open", "fsync", "replace", "link", "stat", "fstat", "mkdir", "dup")), counts
