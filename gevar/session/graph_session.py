@@ -70,7 +70,9 @@ class GraphSession:
         self.device_id = DeviceId(int(text))
         self._graphs: dict[int, _Graph] = {}
 
-    def add(self, graph_id: int, graph: ge_ir.GraphDef | ComputeGraph, options: Mapping[str, str]) -> None:
+    def add(
+        self, graph_id: int, graph: ge_ir.GraphDef | ge_ir.ModelDef | ComputeGraph, options: Mapping[str, str]
+    ) -> None:
         """Do `Session.add_graph`."""
         checked_graph_id(graph_id)
         session = self.session
@@ -142,12 +144,14 @@ class GraphSession:
         session.init_var_memory(self.device_id)
 
 
-def _message(graph: ge_ir.GraphDef | ComputeGraph) -> ge_ir.ModelDef:
+def _message(graph: ge_ir.GraphDef | ge_ir.ModelDef | ComputeGraph) -> ge_ir.ModelDef:
     """A copy of a graph, with its subgraphs."""
     if isinstance(graph, ComputeGraph):
         return Model(graph.name, graph).to_proto()
+    if isinstance(graph, ge_ir.ModelDef):
+        return ge_ir.ModelDef(name=graph.name, graph=graph.graph)
     if not isinstance(graph, ge_ir.GraphDef):
-        raise TypeError(f"a graph is a GraphDef or a ComputeGraph, not {type(graph).__name__}")
+        raise TypeError(f"a graph is a GraphDef, ModelDef or ComputeGraph, not {type(graph).__name__}")
     return ge_ir.ModelDef(name=graph.name, graph=[graph])
 
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from acl_shim import Runtime, open_runtime
 from gevar.align import INT64_MAX
@@ -14,24 +14,17 @@ from gevar.memory import DeviceMemoryManager, HugePageMode, SessionMemAllocator
 from gevar.runtime import RtSession, RtVarManagerPool
 from gevar.session.caller_device import CallerDeviceAllocator, CallerDeviceMemory, caller_device
 from gevar.session.equal_weights import EqualWeights
+from gevar.session.graphs_of_session import GraphsOfSession
 from gevar.session.ready_weights import ReadyWeights
 from gevar.types import DeviceId
 from gevar.var import VarManager, VarManagerPool
 from gevar.var.sleeping import ReloadVar
 from gevar.weights import ExternalWeightManager
 
-if TYPE_CHECKING:
-    from gevar.graph import ComputeGraph
-    from gevar.proto.ge_ir import GraphDef
-    from gevar.session.graph_compiler import CompiledGraph
-    from gevar.session.graph_executor import GraphInputs
-    from gevar.session.graph_session import GraphSession
-    from gevar.session.host_kernels import Array
-
 _ids = itertools.count(1)
 
 
-class Session:
+class Session(GraphsOfSession):
     """Hold the variables of the models that share them, and the device memory under these.
 
     Parameters
@@ -84,6 +77,7 @@ class Session:
         backend: str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
+        super().__init__()
         self.options = dict(options or {})
         HugePageMode.from_options(self.options)  # says at once what is wrong
         self.runtime = runtime if runtime is not None else open_runtime(backend)
@@ -98,7 +92,6 @@ class Session:
         self.external_weights = ExternalWeightManager(memory)
         self.ready_weights = ReadyWeights(self.var_manager)
         self._growing: dict[DeviceId, CallerDeviceAllocator] = {}
-        self._graphs: GraphSession | None = None
         self.lock = threading.RLock()
         self._closed = False
 
@@ -123,117 +116,6 @@ class Session:
         allocator = sessions.get_var_mem_allocator(self.id, device_id, self.options, max_bytes=max(most, 1))
         growing = self._growing.setdefault(device_id, CallerDeviceAllocator(allocator))
         manager.init_expandable_memory_allocator(growing, device_id)
-
-    def add_graph(
-        self, graph_id: int, graph: "GraphDef | ComputeGraph", options: Mapping[str, str] | None = None
-    ) -> None:
-        """Add a graph, which is copied; nothing is compiled yet.
-
-        Its conversions (TransData, Cast …) stand in it already, or are none. `ge.exec.deviceId` among the options of
-        the session is the device of all its graphs.
-
-        Parameters
-        ----------
-        graph_id
-            Number of the graph, unsigned and of 32 bits.
-        graph
-            A message, or a graph with its subgraphs.
-        options
-            Options of the graph by GE's names, which count more than those of the session. `ge.graph_key` and
-            `ge.graph_compiler_cache_dir` together turn the model cache on.
-
-        Raises
-        ------
-        GraphError
-            The id is taken (status PARAM_INVALID), or the graph contradicts itself.
-        ValueError
-            The id does not fit into 32 bits, or the device is no number.
-        TypeError
-            The graph is something else.
-        AclError, StateError
-            There is no such device (107001); the session is closed.
-
-        Source: GE source, api/session/session/inner_session.cc, InnerSession::AddGraph.
-        """
-        self._graph_session().add(graph_id, graph, options or {})
-
-    def compile(self, graph_id: int) -> "CompiledGraph":
-        """Compile a graph, unless that was done and no other graph has changed its variables since.
-
-        The passes around variables run, or the model is found in the cache; variables get their memory; bytes of
-        variables that get another form are converted at once. Other graphs with these variables are compiled again
-        before their next run.
-
-        Returns
-        -------
-        CompiledGraph
-            What it was compiled to: the model, the log of the passes, the variables that were converted.
-
-        Raises
-        ------
-        GraphError
-            The session has no such graph; a pass refuses it; or an operator cannot be computed (status UNSUPPORTED),
-            named with its node.
-        VariableError, ModelFileError, FormatError
-            A variable has no memory or cannot be converted; the cache is damaged.
-        AclError, OutOfMemoryError, StateError
-            The device refuses memory or a copy; the session is closed, or its variables sleep.
-
-        After failure: variables, their bytes, device memory, and which graphs are to be compiled again are as before.
-        Source: GE source, api/session/session/inner_session.cc, InnerSession::CompileGraph.
-        """
-        return self._graph_session().compile(graph_id)
-
-    def run(self, graph_id: int, inputs: "GraphInputs" = ()) -> "list[Array]":
-        """Run a graph on its device with the kernels of the host; compile and load it first where it must be.
-
-        Variables are read and written where they lie; their values stay for the next run, of any graph.
-
-        Parameters
-        ----------
-        inputs
-            Arrays in the order of the attribute ``index`` of the Data nodes, or by the names of these.
-
-        Returns
-        -------
-        list of numpy.ndarray
-            The inputs of its NetOutput; of a graph without one, the outputs that it names. A variable among them has
-            its value at the end of the run.
-
-        Raises
-        ------
-        ValueError
-            An input is missing, unknown, or of another type or shape. Nothing has run.
-        GraphError, VariableError, ModelFileError, FormatError, LoadError
-            As `compile`; or a constant cannot be loaded.
-        AclError, OutOfMemoryError, StateError
-            As `compile`. Variables that were written before hold their new values.
-
-        After failure to compile or to load: as after one of `compile`; a model that was loaded stays loaded.
-        Source: GE source, api/session/session/inner_session.cc, InnerSession::RunGraph.
-        """
-        return self._graph_session().run(graph_id, inputs)
-
-    def remove_graph(self, graph_id: int) -> None:
-        """Remove a graph and unload it; its variables stay, and so does what became of their formats.
-
-        Raises
-        ------
-        GraphError
-            The session has no such graph (status PARAM_INVALID).
-        AclError, StateError
-            The device refuses memory back; the session is closed.
-        """
-        self._graph_session().remove(graph_id)
-
-    def _graph_session(self) -> "GraphSession":
-        """The graphs of the session; what they need is imported at the first."""
-        from gevar.session.graph_session import GraphSession
-
-        with self.lock:
-            if self._graphs is None:
-                self._graphs = GraphSession(self)
-            return self._graphs
 
     def sleep(
         self,

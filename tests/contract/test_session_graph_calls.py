@@ -8,7 +8,7 @@ import pytest
 from acl_shim.host import HostControls
 from gevar import Session
 from gevar.errors import GraphError
-from gevar.graph import AttrValue, ComputeGraph, Node, OpDesc
+from gevar.graph import AttrValue, ComputeGraph, Model, Node, OpDesc
 from gevar.proto.ge_ir import AttrDef
 from gevar.status import UNSUPPORTED
 from gevar.types import DataType, DeviceId, Format, MemType, TensorDesc
@@ -57,7 +57,7 @@ def test_a_called_graph_writes_a_variable(host: HostControls, tmp_path: Path) ->
         call = called(graph, "call", adding(), [variable(graph, "v", ROW), data(graph, "x", 0, ROW)], 2)
         graph.set_outputs(list(call.out_data_anchors))
         with Session(host_runtime(), options=options) as session:
-            session.add_graph(1, graph)
+            session.add_graph(1, graph if start == 0 else Model("any", graph).to_proto())
             compiled = session.compile(1)
             assert compiled.is_from_cache == (start == 1)
             assert compiled.graph.subgraph("adding")["v"].type == "Variable"
