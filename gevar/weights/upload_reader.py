@@ -46,6 +46,7 @@ class UploadReader:
         self._stack = stack
         self._slots: deque[tuple[StagingSlot, tuple[int, int]]] = deque()
         self._hashes: dict[int, xxhash.xxh3_128] = {}
+        self._is_checked = upload.arrays.has_digest
 
     def read_all(self) -> None:
         """Read runs until none is left or the upload ended, and wait for the last copies.
@@ -168,10 +169,9 @@ class UploadReader:
         return slice(int(self._plan.first_part[first]), int(self._plan.first_part[end]))
 
     def _has_digest(self, first: int, end: int) -> bool:
-        digests = self._upload.arrays.digests
-        if digests is None:
+        if self._is_checked is None:
             return False
-        return any(digests[number] is not None for number in self._plan.part_request[self._parts(first, end)])
+        return bool(self._is_checked[self._plan.part_request[self._parts(first, end)]].any())
 
     def _check_digests(self, path: Path, slot: StagingSlot, block: int) -> None:
         """Hash the bytes of regions that have a digest, and compare where a region ends."""

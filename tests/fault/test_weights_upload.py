@@ -22,14 +22,14 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "w.bin"
 
 
-def load(path: Path, reader: type[PreadReader], *, buffers: int) -> bytes:
+def load(path: Path, reader: type[PreadReader], *, buffers: int, workers: int = 2) -> bytes:
     device = host_runtime().device(0)
     with device.malloc(SIZE) as buffer:
         requests = [UploadRequest(FileRegion(path, 0, SIZE), buffer.addr)]
         upload(
             device,
             requests,
-            workers=2,
+            workers=workers,
             block_bytes=4096,
             buffers=buffers,
             past_cache=False,
@@ -93,6 +93,77 @@ def test_a_file_that_is_cut_half_way(path: Path, buffers: int) -> None:
     assert error.offset + error.wanted > 50_001
     assert error.got == max(0, min(error.wanted, 50_001 - error.offset))
     assert error.got < error.wanted
+
+
+def reader_of_descriptors(act: Callable[[], int | None], *, at_call: int) -> type[PreadReader]:
+    """A reader that does something before its descriptor is read from, or gives another one."""
+    calls = 0
+
+    class Reader(PreadReader):
+        @property
+        def descriptor(self) -> int | None:
+            nonlocal calls
+            calls += 1
+            other = act() if calls == at_call else None
+            return super().descriptor if other is None else other
+
+    return Reader
+
+
+@pytest.mark.parametrize("at_call", [1, 3])
+def test_a_file_that_is_cut_before_it_is_read_at_once(path: Path, at_call: int) -> None:
+    reader = reader_of_descriptors(lambda: os.truncate(path, 50_001), at_call=at_call)
+    with pytest.raises(LoadError, match="ends here") as caught:
+        load(path, reader, buffers=1, workers=1)
+    error = caught.value
+    assert error.path == str(path)
+    assert error.offset % 4096 == 0
+    assert error.got == max(0, min(error.wanted, 50_001 - error.offset)) < error.wanted
+
+
+@pytest.mark.parametrize("at_call", [1, 3])
+def test_a_file_that_cannot_be_read_at_once(path: Path, at_call: int) -> None:
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        with pytest.raises(LoadError, match="Is a directory") as caught:
+            load(path, reader_of_descriptors(lambda: folder, at_call=at_call), buffers=1, workers=1)
+    finally:
+        os.close(folder)
+    assert (caught.value.path, caught.value.wanted, caught.value.got) == (str(path), 4096, 0)
+
+
+@pytest.mark.parametrize(("offset", "size", "got"), [(SIZE - 10, 11, 10), (SIZE + 5, 1, 0), (0, 2**62, SIZE)])
+def test_a_region_beyond_the_end_is_refused_before_anything_moves(path: Path, offset: int, size: int, got: int) -> None:
+    device = host_runtime().device(0)
+    with device.malloc(SIZE) as buffer:
+        device.memset(buffer.addr, SIZE, 0xEE, SIZE)
+        requests = [
+            UploadRequest(FileRegion(path, 0, 4096), buffer.addr),
+            UploadRequest(FileRegion(path, offset, size), buffer.addr + 4096),
+        ]
+        with pytest.raises(LoadError, match="ends here") as caught:
+            upload(device, requests)
+        assert buffer.read() == b"\xee" * SIZE
+    error = caught.value
+    assert (error.path, error.offset, error.wanted, error.got) == (str(path), offset, size, got)
+
+
+def test_a_file_that_cannot_be_opened_names_the_first_region(path: Path) -> None:
+    device, missing = host_runtime().device(0), path.with_name("missing")
+    opened = []
+
+    class Reader(PreadReader):
+        def close(self) -> None:
+            opened.append(self)
+            super().close()
+
+    places = [(path, 0, 10), (missing, 30, 40), (missing, 0, 5)]
+    with device.malloc(SIZE) as buffer:
+        requests = [UploadRequest(FileRegion(*place), buffer.addr + 100 * n) for n, place in enumerate(places)]
+        with pytest.raises(LoadError, match="No such file") as caught:
+            upload(device, requests, open_file=Reader)
+    assert (caught.value.path, caught.value.offset, caught.value.wanted) == (str(missing), 30, 40)
+    assert len(opened) == 1
 
 
 def change(path: Path, how: str) -> None:

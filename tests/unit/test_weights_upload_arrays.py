@@ -1,0 +1,88 @@
+"""Requests as objects become arrays, and arrays give objects."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gevar.om.regular_file import FileState
+from gevar.weights import FileRegion, UploadArrays, UploadRequest
+from gevar.weights.upload_arrays import arrays_of
+from tests.helpers.runtime import host_runtime
+
+STATE, OTHER = FileState(*range(len(FileState._fields))), FileState(*range(1, 1 + len(FileState._fields)))
+
+
+def test_objects_and_back() -> None:
+    device = host_runtime().device(0)
+    buffer = memoryview(bytearray(range(100)))
+    requests = [
+        UploadRequest(FileRegion(Path("a"), 5, 6), 2**64 - 1),
+        UploadRequest(buffer, 7, device, None),
+        UploadRequest(FileRegion(Path("b"), 0, 0), 0, None, b"d" * 16),
+        UploadRequest(FileRegion(Path("a"), 1, 2), 3, device),
+    ]
+    found = arrays_of(requests)
+    assert len(found) == 4
+    assert found.sources == (Path("a"), buffer, Path("b"))
+    assert found.devices == (None, device)
+    assert found.states == ()
+    assert found.has_digest is not None
+    assert found.has_digest.tolist() == [False, False, True, False]
+    assert [found[number] for number in range(4)] == requests
+    assert arrays_of(found) is found
+
+
+def test_equal_paths_are_one_file_and_buffers_are_not() -> None:
+    same = [UploadRequest(FileRegion(Path("x"), 0, 1), 0), UploadRequest(FileRegion(Path("x"), 1, 1), 1)]
+    assert arrays_of(same).sources == (Path("x"),)
+    assert arrays_of(same).device is None
+    assert arrays_of(same).digests is None
+    assert arrays_of(same).has_digest is None
+    buffers = [UploadRequest(memoryview(b"same"), at) for at in (0, 4)]
+    assert len(arrays_of(buffers).sources) == 2
+    twice = memoryview(b"twice")
+    assert len(arrays_of([UploadRequest(twice, 0), UploadRequest(twice, 5)]).sources) == 1
+
+
+def test_states_of_a_file_are_gathered() -> None:
+    requests = [
+        UploadRequest(FileRegion(Path("a"), 0, 1, state), at) for at, state in enumerate([None, STATE, OTHER, STATE])
+    ]
+    requests.append(UploadRequest(FileRegion(Path("b"), 0, 1), 9))
+    assert arrays_of(requests).states == (frozenset({STATE, OTHER}), frozenset())
+
+
+def test_no_requests() -> None:
+    found = arrays_of([])
+    assert (len(found), found.sources, int(found.size_bytes.sum())) == (0, (), 0)
+
+
+@pytest.mark.parametrize(
+    ("offset", "size"), [(-1, 4), (0, -4), (2**63, 1), (2**63 - 1, 1), (2**62, 2**62), (5, 2**64), (-(2**63), 1)]
+)
+def test_numbers_out_of_range_are_refused(offset: int, size: int) -> None:
+    with pytest.raises(ValueError, match=r"out of range|give numbers from 0"):
+        arrays_of([UploadRequest(FileRegion(Path("x"), offset, size), 0)])
+
+
+@pytest.mark.parametrize("addr", [-1, 2**64])
+def test_addresses_out_of_range_are_refused(addr: int) -> None:
+    with pytest.raises(ValueError, match="out of range"):
+        arrays_of([UploadRequest(memoryview(b"x"), addr)])
+
+
+COLUMN = np.zeros(2, np.int64)
+ADDRS = np.zeros(2, np.uint64)
+
+
+def test_columns_must_fit() -> None:
+    buffer = memoryview(bytes(10))
+    with pytest.raises(ValueError, match=r"\[1, 2\] rows"):
+        UploadArrays((buffer,), COLUMN, COLUMN, COLUMN[:1], ADDRS)
+    with pytest.raises(ValueError, match="source of a request is 0 to 1: there are 1"):
+        UploadArrays((buffer,), np.array([0, 1]), COLUMN, COLUMN, ADDRS)
+    with pytest.raises(ValueError, match="device of a request is -1 to 0"):
+        UploadArrays((buffer,), COLUMN, COLUMN, COLUMN, ADDRS, device=np.array([0, -1]))
+    with pytest.raises(ValueError, match="request 1 is for 6 B from offset 5 of buffer of 10 B"):
+        UploadArrays((buffer,), COLUMN, COLUMN + 5, np.array([5, 6]), ADDRS)
