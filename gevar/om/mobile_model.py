@@ -3,8 +3,10 @@
 Source: GE source, base/common/helper/mobile.
 """
 
-from collections.abc import Iterator, MutableMapping
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, cast
+
+from google.protobuf.message import Message
 
 from gevar.om.source import ByteSource
 from gevar.om.wire import LENGTH_DELIMITED, walk_fields
@@ -15,24 +17,23 @@ _MOBILE_LIST_LIST_FLOAT: Final = 15
 """Number of `list_list_float` in an AttrDef of dialect M; 16 in the others, where 15 is a data type."""
 
 
-def to_server_numbers(message: ge_ir.ModelDef) -> None:
-    """Give the attributes of a mobile model the field numbers of the other dialects, in place.
-
-    Attributes of the model, its graphs, operators and descriptions are looked at, values inside values are not.
-    """
-    for attrs in _attr_maps(message):
-        for name in attrs:
-            if _MOBILE_LIST_LIST_FLOAT in unknown_field_numbers(attrs[name]):
-                _move(attrs[name])
+def to_server_numbers(message: Message) -> None:
+    """Give the attributes in a message of a mobile model, at any depth, the field numbers of the other dialects."""
+    for inner in _messages_in(message):
+        if isinstance(inner, ge_ir.AttrDef) and _MOBILE_LIST_LIST_FLOAT in unknown_field_numbers(inner):
+            _move(inner)
+        to_server_numbers(inner)
 
 
-def _attr_maps(message: ge_ir.ModelDef) -> Iterator[MutableMapping[str, ge_ir.AttrDef]]:
-    yield message.attr
-    for graph in message.graph:
-        yield graph.attr
-        for op in graph.op:
-            yield op.attr
-            yield from (desc.attr for desc in (*op.input_desc, *op.output_desc))
+def _messages_in(message: Message) -> Iterator[Message]:
+    """Yield the messages in the fields of a message, those in lists and maps too."""
+    for field, value in message.ListFields():
+        if isinstance(value, Message):
+            yield value
+        elif field.message_type is not None and field.message_type.GetOptions().map_entry:
+            yield from (value[key] for key in value if isinstance(value[key], Message))
+        elif field.message_type is not None:
+            yield from cast("Iterator[Message]", value)
 
 
 def _move(attr: ge_ir.AttrDef) -> None:

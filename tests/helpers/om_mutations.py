@@ -92,7 +92,20 @@ def _cuts(data: bytes, layout: Layout) -> Iterator[tuple[str, bytes]]:
         yield f"cut at {at}", data[:at]
         if at:
             yield f"cut at {at - 1}", data[: at - 1]
+        for end in (at - 1, at):
+            if HEADER_BYTES <= end < len(data):
+                yield f"ends at {end}", _with_true_length(data[:end], layout)
     yield "one byte added", data + b"\0"
+    for added in (1, 31, 32):
+        yield f"goes on for {added} B", _with_true_length(data + bytes(added), layout)
+
+
+def _with_true_length(data: bytes, layout: Layout) -> bytes:
+    """Return a file whose length field says how long it is, so that the damage behind the field is met."""
+    if not layout.wide:
+        return _put(data, AT_LENGTH, "<I", len(data) - HEADER_BYTES)
+    is_bundle = data[AT_MODELTYPE] == BUNDLE and layout.version != VERSION_1
+    return _put(data, AT_MODEL_LENGTH, "<Q", len(data) if is_bundle else len(data) - HEADER_BYTES)
 
 
 def _header_mutations(data: bytes, layout: Layout) -> Iterator[tuple[str, bytes]]:

@@ -13,6 +13,7 @@ from tests.helpers import om_builder as made
 from tests.helpers.om_fields import wire
 from tests.helpers.om_mutations import mutations
 from tests.helpers.om_rules import check_bundle, check_file
+from tests.helpers.om_tree import file_trees
 
 PARTS = made.small_partitions()
 FORMS: dict[str, tuple[bytes, Kind]] = {
@@ -91,6 +92,27 @@ def test_lists_of_lists_of_floats_of_a_mobile_model(tmp_path: Path) -> None:
         assert found["plain"] == 5
     (model,) = check_file((tmp_path / "again.om").read_bytes())
     assert model.attrs["scales"] == struct.pack("<H", 16 << 3 | 2 | 0x100)[:2] + bytes([len(rows)]) + rows
+
+
+def test_lists_of_lists_of_floats_deep_inside_a_mobile_model(tmp_path: Path) -> None:
+    rows = wire(15, wire(1, wire(1, struct.pack("<2f", 1.5, 2.5))))
+    inner = made.graph("inner", [made.op("y", "Scale", {"a": rows}, [made.tensor_desc(attrs={"a": rows})])])
+    named = wire(1, b"f") + wire(2, wire(1, b"a") + wire(2, rows))
+    values = {
+        "func": wire(10, named),
+        "names": wire(1, wire(11, named)),
+        "graph": wire(13, inner),
+        "graphs": wire(1, wire(10, inner)),
+        "desc": wire(11, made.tensor_desc(attrs={"a": rows})),
+        "tensors": wire(1, wire(9, made.tensor(made.tensor_desc(attrs={"a": rows})))),
+    }
+    data = made.mobile([(0, made.model_def("ir", [made.graph("g", [made.op("n", "Scale", values)])], values))])
+    with OmFile.from_bytes(data) as om:
+        write_om(tmp_path / "again.om", GeRootModel.from_om(om))
+    ((found, _),) = file_trees((tmp_path / "again.om").read_bytes())
+    ((wanted, _),) = file_trees(data)
+    assert found == wanted
+    assert "list_list_float" in str(found)
 
 
 @pytest.mark.parametrize("kind", [9, 10, 11, 20, 21, 22, 23])
