@@ -10,6 +10,9 @@ from gevar.weights.file_reader import PAGE_BYTES
 DEFAULT_BLOCK_BYTES: Final = 2 << 20
 """Bytes read and copied at a time: fewer cost more calls, more leave the caches of a core."""
 
+_SMALL_BYTES: Final = 64 << 20  # below this the making of large staging buffers shows
+_SMALL_BLOCK_BYTES: Final = 256 << 10
+
 _ONE_WORKER_BYTES: Final = 8 << 20  # below this a second reader costs more than it brings
 _MOST_WORKERS: Final = 4  # more readers do not help on the links seen so far
 _CARD_BUFFERS: Final = 3  # one is filled, one is copied, one waits
@@ -54,7 +57,7 @@ class LoadSettings:
         setting               variable                  default
         ====================  ========================  ======================================================
         ``workers``           ``GEVAR_LOAD_WORKERS``    1 below 8 MiB, else one for each core, at most 4
-        ``block_bytes``       ``GEVAR_LOAD_BLOCK``      2 MiB
+        ``block_bytes``       ``GEVAR_LOAD_BLOCK``      256 KiB below 64 MiB, else 2 MiB
         ``buffers``           ``GEVAR_LOAD_BUFFERS``    3 on a card; 1 on the host runtime, whose copies take
                                                         the same cores as reading
         ``past_cache``        ``GEVAR_LOAD_DIRECT``     yes where the bytes are more than half of the memory
@@ -89,7 +92,7 @@ class LoadSettings:
             raise ValueError(f"GEVAR_LOAD_DIRECT is {direct}: give 0 or 1")
         return cls(
             setting(workers, "GEVAR_LOAD_WORKERS", lambda: _suiting_workers(total_bytes)),
-            setting(block_bytes, "GEVAR_LOAD_BLOCK", lambda: DEFAULT_BLOCK_BYTES),
+            setting(block_bytes, "GEVAR_LOAD_BLOCK", lambda: _suiting_block(total_bytes)),
             setting(buffers, "GEVAR_LOAD_BUFFERS", lambda: _CARD_BUFFERS if is_card else 1),
             bool(direct),
         )
@@ -106,6 +109,10 @@ def _number(text: str, name: str) -> int | None:
 
 def _suiting_workers(total_bytes: int) -> int:
     return 1 if total_bytes < _ONE_WORKER_BYTES else min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
+
+
+def _suiting_block(total_bytes: int) -> int:
+    return _SMALL_BLOCK_BYTES if total_bytes < _SMALL_BYTES else DEFAULT_BLOCK_BYTES
 
 
 def _free_bytes() -> int:

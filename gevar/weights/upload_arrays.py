@@ -133,27 +133,28 @@ def arrays_of(requests: Sequence[UploadRequest] | UploadArrays) -> UploadArrays:
     if isinstance(requests, UploadArrays):
         return requests
     given: list[FileRegion | memoryview] = list(map(attrgetter("source"), requests))
-    regions: list[FileRegion | _Whole] = (
-        cast("list[FileRegion | _Whole]", given)
-        if set(map(type, given)) == {FileRegion}
-        else [one if isinstance(one, FileRegion) else _Whole(one, 0, one.nbytes, None) for one in given]
-    )
-    paths: list[Path | memoryview] = list(map(attrgetter("path"), regions))
+    try:
+        paths: list[Path | memoryview] = list(map(attrgetter("path"), given))
+        regions = cast("list[FileRegion | _Whole]", given)
+    except AttributeError:  # some are buffers
+        regions = [one if isinstance(one, FileRegion) else _Whole(one, 0, one.nbytes, None) for one in given]
+        paths = [one.path for one in regions]
     sources, source = _numbered(paths)
-    devices, device = _numbered(list(map(attrgetter("device"), requests)))
-    digests: list[bytes | None] = list(map(attrgetter("digest"), requests))
-    states: list[FileState | None] = list(map(attrgetter("state"), regions))
+    devices, device = [None], None
+    if any(map(attrgetter("device"), requests)):
+        devices, device = _numbered(list(map(attrgetter("device"), requests)))
+    count = len(requests)
     try:
         return UploadArrays(
             tuple(sources),
             source,
-            np.fromiter(map(attrgetter("offset"), regions), np.int64, len(requests)),
-            np.fromiter(map(attrgetter("size_bytes"), regions), np.int64, len(requests)),
-            np.fromiter(map(attrgetter("dev_addr"), requests), np.uint64, len(requests)),
+            np.fromiter(map(attrgetter("offset"), regions), np.int64, count),
+            np.fromiter(map(attrgetter("size_bytes"), regions), np.int64, count),
+            np.fromiter(map(attrgetter("dev_addr"), requests), np.uint64, count),
             tuple(devices),
-            device if len(devices) > 1 else None,
-            None if digests.count(None) == len(digests) else digests,
-            () if states.count(None) == len(states) else _states(source, states, len(sources)),
+            device,
+            list(map(attrgetter("digest"), requests)) if any(map(attrgetter("digest"), requests)) else None,
+            _states(source, regions, len(sources)) if any(map(attrgetter("state"), regions)) else (),
         )
     except OverflowError as error:
         raise ValueError(f"a number of a request is out of range: {error}") from error
@@ -175,9 +176,10 @@ def _numbered(things: list[_Thing]) -> tuple[list[_Thing], Int64Array]:
     return distinct, np.fromiter(numbered, np.int64, len(things))
 
 
-def _states(source: Int64Array, states: list[FileState | None], count: int) -> tuple[frozenset[FileState], ...]:
+def _states(source: Int64Array, regions: Sequence[FileRegion | _Whole], count: int) -> tuple[frozenset[FileState], ...]:
+    """Return the states that each source has in its regions."""
     found: list[set[FileState]] = [set() for _ in range(count)]
-    for number, state in set(zip(source.tolist(), states, strict=True)):
+    for number, state in set(zip(source.tolist(), map(attrgetter("state"), regions), strict=True)):
         if state is not None:
             found[number].add(state)
     return tuple(map(frozenset, found))

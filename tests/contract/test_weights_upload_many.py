@@ -61,7 +61,7 @@ def test_neighbours_on_both_sides_are_one_copy(
     path, _ = data_file
     with device.malloc(SIZE) as buffer:
         before = host.calls("aclrtMemcpy")
-        upload(device, regions(path, buffer.addr, range(COUNT)), buffers=1)
+        upload(device, regions(path, buffer.addr, range(COUNT)), block_bytes=SIZE, buffers=1)
         assert host.calls("aclrtMemcpy") == before + 1
 
 

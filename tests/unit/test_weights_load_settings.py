@@ -14,8 +14,10 @@ NAMES = {
 
 def test_defaults() -> None:
     small = LoadSettings.choose(1 << 20, is_card=False, environ={})
-    assert (small.workers, small.block_bytes, small.buffers, small.past_cache) == (1, 2 << 20, 1, False)
+    assert (small.workers, small.block_bytes, small.buffers, small.past_cache) == (1, 256 << 10, 1, False)
     assert LoadSettings.choose(1 << 20, is_card=True, environ={}).buffers == 3
+    assert LoadSettings.choose((64 << 20) - 1, is_card=True, environ={}).block_bytes == 256 << 10
+    assert LoadSettings.choose(64 << 20, is_card=True, environ={}).block_bytes == 2 << 20
     huge = LoadSettings.choose(1 << 60, is_card=False, environ={})
     assert huge.past_cache
     assert 1 <= huge.workers <= 4
