@@ -132,16 +132,12 @@ class EqualWeights:
         if found is not None:
             return found, False
         content_key = (device_id, content_bytes(content), head_digest(content))
-        with self._table:
-            candidates = list(self._by_content.get(content_key, ()))
-        for block in candidates:
-            if block.size_bytes >= size_bytes and self._holds(block, content):
-                found = self._use(block, session_id)
-                if found is not None:
-                    with self._table:
-                        found.slices.append(key)
-                        self._by_slice[device_id, key] = found
-                    return found, False
+        found = self._equal_block(content_key, content, size_bytes, session_id)
+        if found is not None:
+            with self._table:
+                found.slices.append(key)
+                self._by_slice[device_id, key] = found
+            return found, False
         purpose = f"equal weights, first of {key.file.path.name}"
         dev_addr = self._memory.malloc_memory(_HBM, purpose, size_bytes, device_id)
         new = EqualBlock(key, content, content_key, dev_addr, size_bytes)
@@ -163,6 +159,22 @@ class EqualWeights:
             block.users += 1
             block.sessions[session_id] += 1
             return block
+
+    def _equal_block(
+        self, content_key: _ContentKey, content: WeightContent, size_bytes: int, session_id: int
+    ) -> EqualBlock | None:
+        """Use a block with these bytes; while one is compared it is used, so that it stays and nobody writes to it."""
+        with self._table:
+            candidates = list(self._by_content.get(content_key, ()))
+        for block in candidates:
+            if block.size_bytes < size_bytes or self._use(block, session_id) is None:
+                continue
+            with ExitStack() as stack:
+                stack.callback(self.release, block, session_id)
+                if self._holds(block, content):
+                    stack.pop_all()
+                    return block
+        return None
 
     def _holds(self, block: EqualBlock, content: WeightContent) -> bool:
         """Compare bytes with those of a block of the same size and head."""

@@ -80,7 +80,7 @@ def load_model(
     workers
         Reader threads, see `gevar.weights.upload`.
     on_progress
-        Called with (bytes done, bytes in all) while weights are moved.
+        Called with (bytes done, bytes in all) while weights are moved; it must not load anything itself.
     open_file
         Opens a file of weights for reading.
 

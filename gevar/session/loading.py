@@ -247,11 +247,7 @@ class Loading(WeightLoading):
                 self.session.var_manager.set_var_is_ready(name, desc, self.device_id)
             else:
                 self.session.ready_weights.add(name, desc, self.device_id)
-                self.stack.callback(self._not_ready, name, desc)
-
-    def _not_ready(self, name: str, desc: TensorDesc) -> None:
-        with self.session.lock:
-            self.session.ready_weights.remove(name, desc, self.device_id)
+                self.stack.callback(self.session.ready_weights.remove, name, desc, self.device_id)
 
 
 def _lies_in_one(vm: VarManager, logic_addr: LogicAddr, size_bytes: int) -> bool:

@@ -4,6 +4,7 @@ Source: GE source, runtime/v1/graph/load/model_manager/davinci_model.cc, InitFil
 Differs: edge 18 of docs/differences.md: nothing is ready without its memory.
 """
 
+import threading
 from collections import Counter
 
 from gevar.types import DeviceId, TensorDesc
@@ -19,22 +20,25 @@ class ReadyWeights:
     var_manager
         Where it is told.
 
-    Thread safety: for callers that hold the lock of the session.
+    Thread safety: all methods, from any thread.
     """
 
     def __init__(self, var_manager: VarManager) -> None:
         self._var_manager = var_manager
+        self._lock = threading.Lock()
         self._models: Counter[tuple[DeviceId, VarKey]] = Counter()
 
     def add(self, name: str, desc: TensorDesc, device_id: DeviceId) -> None:
         """Call a FileConstant ready, whose bytes a model has brought or found."""
-        self._models[device_id, VarKey(name, desc.format, desc.dtype)] += 1
-        self._var_manager.set_var_is_ready(name, desc, device_id)
+        with self._lock:
+            self._models[device_id, VarKey(name, desc.format, desc.dtype)] += 1
+            self._var_manager.set_var_is_ready(name, desc, device_id)
 
     def remove(self, name: str, desc: TensorDesc, device_id: DeviceId) -> None:
         """Take a model away that is closed; without one, the FileConstant is not ready."""
         key = device_id, VarKey(name, desc.format, desc.dtype)
-        self._models[key] -= 1
-        if not self._models[key]:
-            del self._models[key]
-            self._var_manager.set_var_is_not_ready(name, desc, device_id)
+        with self._lock:
+            self._models[key] -= 1
+            if not self._models[key]:
+                del self._models[key]
+                self._var_manager.set_var_is_not_ready(name, desc, device_id)

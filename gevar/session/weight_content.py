@@ -3,7 +3,6 @@
 import itertools
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -14,8 +13,9 @@ import xxhash
 from acl_shim import Device
 from gevar.om.regular_file import FileState
 from gevar.om.stored_bytes import CHUNK_BYTES, Content, StreamedBytes, chunks_of
+from gevar.runtime.weight_bytes import region_parts
 from gevar.types import DevAddr
-from gevar.weights import FileRegion, WeightFile, WeightSlice, open_region, read_region
+from gevar.weights import FileRegion, WeightFile, WeightSlice
 
 WeightContent = FileRegion | memoryview | StreamedBytes
 """Bytes of a weight; a region of a file is read with `pread`."""
@@ -66,7 +66,7 @@ def content_bytes(content: WeightContent) -> int:
 
 
 def content_chunks(content: WeightContent) -> Iterator[memoryview]:
-    """Yield the bytes in chunks of at most `CHUNK_BYTES`; one is good until the next is asked for.
+    """Yield the bytes in chunks; one is good until the next is asked for.
 
     Raises
     ------
@@ -78,13 +78,8 @@ def content_chunks(content: WeightContent) -> Iterator[memoryview]:
     if not isinstance(content, FileRegion):
         yield from chunks_of(content)
         return
-    with ExitStack() as stack:
-        file = open_region(content, stack)
-        chunk = np.empty(min(CHUNK_BYTES, content.size_bytes), np.uint8)
-        for done in range(0, content.size_bytes, CHUNK_BYTES):
-            part = chunk[: min(CHUNK_BYTES, content.size_bytes - done)].data
-            read_region(file, content.path, content.offset + done, part)
-            yield part
+    for _, part in region_parts(content):
+        yield part
 
 
 def head_digest(content: WeightContent) -> bytes:

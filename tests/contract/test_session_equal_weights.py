@@ -2,8 +2,9 @@
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -279,30 +280,77 @@ def test_variables_that_sleep_leave_shared_weights_alone(session: Session, other
         assert variables.read("v").tolist() == [0, 1, 2, 3]
 
 
-def test_threads_that_share_have_one_block(runtime: Runtime, tmp_path: Path) -> None:
-    path = weight_file(tmp_path, "safetensors", {"w": np.arange(200_000)})
-    copies = [shutil.copyfile(path, tmp_path / f"{number}.safetensors") for number in range(6)]
+def in_threads(work: Callable[[int], None], count: int) -> None:
+    """Run work in threads; fail with the first error of one."""
     errors: list[BaseException] = []
-    start = threading.Barrier(len(copies))
-    seen: list[int] = []
 
-    def work(copy: Path) -> None:
+    def guarded(number: int) -> None:
         try:
-            start.wait()
-            for _ in range(3):
-                with Session(runtime) as session, load_weights(copy, session=session, share_equal=True) as weights:
-                    seen.append(shared_bytes(runtime))
-                    assert np.array_equal(weights.read("w"), np.arange(200_000))
+            work(number)
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=work, args=(copy,)) for copy in copies]
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert errors == []
-    assert set(seen) == {1_600_000}
+
+
+def test_threads_that_share_have_one_block(runtime: Runtime, tmp_path: Path) -> None:
+    path = weight_file(tmp_path, "safetensors", {"w": np.arange(200_000)})
+    copies = [shutil.copyfile(path, tmp_path / f"{number}.safetensors") for number in range(6)]
+    together = threading.Barrier(len(copies), timeout=30)
+    addrs: list[int | None] = []
+
+    def work(number: int) -> None:
+        together.wait()
+        with Session(runtime) as session, load_weights(copies[number], session=session, share_equal=True) as weights:
+            addrs.append(weights.tensor("w").dev_addr)
+            together.wait()  # all have loaded
+            assert shared_bytes(runtime) == 1_600_000
+            assert np.array_equal(weights.read("w"), np.arange(200_000))
+            together.wait()
+
+    in_threads(work, len(copies))
+    assert len(addrs) == 6
+    assert len(set(addrs)) == 1
+
+
+def test_a_block_that_is_compared_stays(
+    session: Session, other: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, copy = (weight_file(tmp_path / name, "safetensors", {"w": np.arange(9)}) for name in ("one", "two"))
+    first = load_weights(path, session=session, share_equal=True)
+    addr, compare = first.tensor("w").dev_addr, equal_weights.first_difference
+
+    def close_and_compare(*arguments: Any) -> object:
+        with pytest.raises(StateError, match="share these weights"):
+            first.write("w", np.zeros(9))
+        first.close()
+        return compare(*arguments)
+
+    monkeypatch.setattr(equal_weights, "first_difference", close_and_compare)
+    with load_weights(copy, session=other, share_equal=True) as second:
+        assert second.tensor("w").dev_addr == addr
+        assert second.read("w").tolist() == list(range(9))
+
+
+def test_blocks_that_go_while_others_look_at_them(runtime: Runtime, tmp_path: Path) -> None:
+    """A block that is compared stays until that is done, though its last user closes."""
+    path = weight_file(tmp_path, "safetensors", {"w": np.arange(200_000)})
+    copies = [shutil.copyfile(path, tmp_path / f"{number}.safetensors") for number in range(4)]
+
+    def work(number: int) -> None:
+        for _ in range(12):
+            with (
+                Session(runtime) as session,
+                load_weights(copies[number], session=session, share_equal=True) as weights,
+            ):
+                assert np.array_equal(weights.read("w"), np.arange(200_000))
+
+    in_threads(work, len(copies))
 
 
 def test_a_load_that_fails_takes_nothing_from_the_others(session: Session, other: Session, tmp_path: Path) -> None:
