@@ -49,8 +49,8 @@ def load_model(
 
     Every model of the file is loaded, those inside a flow model or a bundle too. The weights partition of a model goes
     to one block; variables and Constants get their logical addresses from the model and device memory of their own.
-    External weights come from their files, once for each slice, and go with the last model of the session that uses
-    them. Place holders stand for memory of the caller's, which is not touched.
+    External weights come from their files. Both are brought once for each slice of a file, and go with the last model
+    of the session that uses them. Place holders stand for memory of the caller's, which is not touched.
 
     On a card the runtime then loads the model too, onto the same weights, so that `LoadedModel.execute` can run it; not
     where the file only carries weights, and has no tasks.

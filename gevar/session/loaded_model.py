@@ -19,7 +19,7 @@ from gevar.weights import UploadReport
 class LoadedModel(LoadedTensors):
     """A model in device memory; `load_model` makes it.
 
-    Closing gives back what was got for it: its weights, and external weights that no other model of the session uses.
+    Closing gives back what was got for it: its weights, external ones too, that no other model uses.
     Variables belong to the session and go with it. A session that was made for this model alone is closed with it.
 
     Attributes

@@ -148,3 +148,13 @@ def test_destroy_forgets_what_was_loaded(vm: VarManager) -> None:
     vm.init(0, 1)
     vm.assign_var_mem("new", None, DESC)
     assert not _ask(vm, _op(0))
+
+
+def test_what_is_ready_may_be_taken_back(vm: VarManager) -> None:
+    one, two = DeviceId(0), DeviceId(1)
+    vm.set_var_is_not_ready("w", DESC, one)  # nothing was said
+    for device_id in (one, two):
+        vm.set_var_is_ready("w", DESC, device_id)
+    vm.set_var_is_not_ready("w", DESC, one)
+    assert [vm.is_var_ready("w", DESC, device_id) for device_id in (one, two)] == [False, True]
+    VarManager(7).set_var_is_not_ready("w", DESC)  # before `init`, without effect
