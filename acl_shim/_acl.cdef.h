@@ -571,7 +571,7 @@ int acl_hostacl_live(const acl_table *table, hostacl_live_t *out);
 int acl_hostacl_live_report(const acl_table *table, char *buf, size_t len);
 int acl_hostacl_info(const acl_table *table, char *buf, size_t len);
 
-/* ---- Loops of gevar.formats over elements in host memory; _format_loops.h says what each does ---- */
+/* ---- Loops of gevar.formats over elements in host memory; see _format_loops.h and _strided_copy.h ---- */
 
 uint32_t format_float_to_float16(const uint32_t *src, uint16_t *dst, size_t count);
 uint32_t format_int32_to_float16(const int32_t *src, uint16_t *dst, size_t count);
@@ -579,3 +579,5 @@ void format_upper_patterns(const uint32_t *src, uint16_t *dst, size_t count);
 void format_look_up(const void *src, int src_width, const void *table, int dst_width, void *dst, size_t count);
 int format_any_within_2(const uint16_t *src, uint16_t first, uint16_t span, size_t count);
 int format_any_within_1(const uint8_t *src, uint8_t first, uint8_t span, size_t count);
+int format_copy(void *dst, int64_t dst_size, const void *src, int64_t src_size, int axes, const int64_t *shape,
+                const int64_t *dst_steps, const int64_t *src_steps, int64_t width, int64_t filled);

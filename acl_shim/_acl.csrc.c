@@ -21,6 +21,7 @@
 #include "_dlpack.h"
 #include "_format_loops.h"
 #include "_host_function.h"
+#include "_strided_copy.h"
 #include "acl/acl.h"
 #include "acl/acl_rt_allocator.h"
 #include "hostacl.h"

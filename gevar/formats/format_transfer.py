@@ -125,11 +125,11 @@ def _move(conversion: Conversion, elements: _Array, target: _Array, forward: boo
     if forward:
         for rest in padding(conversion, target):
             _clear(rest)
-        for plain, stored in matching_views(conversion, elements, target):
-            copy_elements(stored, plain)
+        for plain, stored in matching_views(conversion, elements, target, padded=True):
+            copy_elements(stored, plain, target, elements)
     else:
-        for plain, stored in matching_views(conversion, target, elements):
-            copy_elements(plain, stored)
+        for plain, stored in matching_views(conversion, target, elements, padded=False):
+            copy_elements(plain, stored, target, elements)
 
 
 def _clear(part: _Array) -> None:

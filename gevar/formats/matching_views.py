@@ -1,7 +1,7 @@
 """Pairs of views, one of the plain and one of the stored side, with the same elements in the same places.
 
 An axis with blocks gives two pieces: its full blocks, and the rest in the last block. What no view of the stored side
-reaches is padding.
+reaches is padding; the innermost axis may reach over it, as far as its block goes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,9 @@ _PLANE: Final = "P"
 _GROUPED_AXES: Final = "C", _PLANE, "N"
 
 
-def matching_views(conversion: Conversion, plain: _Array, stored: _Array) -> Iterator[tuple[_Array, _Array]]:
+def matching_views(
+    conversion: Conversion, plain: _Array, stored: _Array, *, padded: bool
+) -> Iterator[tuple[_Array, _Array]]:
     """Yield views with equal shapes that together hold every element of the plain side once.
 
     Parameters
@@ -31,19 +33,22 @@ def matching_views(conversion: Conversion, plain: _Array, stored: _Array) -> Ite
         The conversion.
     plain, stored
         Both sides, contiguous, with the shapes of the conversion; zero dimensions are not allowed.
+    padded
+        Whether views of the stored side have their innermost axis as a whole, longer than that of the plain side where
+        a block is not full. Those of groups, which share blocks, never do.
     """
     axes = _axes(conversion.pair.axes)
     letters = list(dict.fromkeys([*axes, *(token[0] for token in _axes(conversion.layout.axes))]))
     plain = plain.reshape([conversion.sizes[axis] for axis in letters])
     if conversion.groups is None:
-        yield from _ungrouped(conversion, plain, letters, stored)
+        yield from _ungrouped(conversion, plain, letters, stored, padded)
     else:
         order = [letters.index(axis) for axis in _GROUPED_AXES]
         yield from _grouped(conversion, conversion.groups, plain.transpose(order), stored)
 
 
 def padding(conversion: Conversion, stored: _Array) -> Iterator[_Array]:
-    """Yield views of the stored side that together hold all of its padding, and maybe elements besides.
+    """Yield views of the stored side that hold all padding that padded views do not, and maybe elements besides.
 
     Parameters
     ----------
@@ -57,7 +62,7 @@ def padding(conversion: Conversion, stored: _Array) -> Iterator[_Array]:
         return
     stored = stored.reshape([axis_size(token, sizes, blocks) for token in tokens])
     for axis, block in blocks.items():
-        if sizes[axis] % block:
+        if sizes[axis] % block and tokens[-1] != f"{axis}0":
             last = slice(sizes[axis] // block, None)
             yield stored[tuple(last if token == f"{axis}1" else slice(None) for token in tokens)]
 
@@ -75,7 +80,7 @@ def _pieces(count: int, block: int) -> list[_Piece]:
 
 
 def _ungrouped(
-    conversion: Conversion, plain: _Array, letters: Sequence[str], stored: _Array
+    conversion: Conversion, plain: _Array, letters: Sequence[str], stored: _Array, padded: bool
 ) -> Iterator[tuple[_Array, _Array]]:
     """Views of every combination of pieces."""
     blocks = conversion.blocks
@@ -84,7 +89,8 @@ def _ungrouped(
     choices = [_pieces(conversion.sizes[axis], blocks[axis]) for axis in letters if axis in blocks]
     for chosen in product(*choices):
         pieces = dict(zip((axis for axis in letters if axis in blocks), chosen, strict=True))
-        yield _plain_piece(plain, letters, pieces, blocks), _stored_piece(stored, tokens, pieces).transpose(order)
+        reached = _stored_piece(stored, tokens, pieces, tokens[-1] if padded else "")
+        yield _plain_piece(plain, letters, pieces, blocks), reached.transpose(order)
 
 
 def _parts(axis: str, blocks: Mapping[str, int]) -> tuple[str, ...]:
@@ -122,10 +128,11 @@ def _plain_piece(
     return plain[tuple(where)].reshape(shape)
 
 
-def _stored_piece(stored: _Array, tokens: Sequence[str], pieces: Mapping[str, _Piece]) -> _Array:
+def _stored_piece(stored: _Array, tokens: Sequence[str], pieces: Mapping[str, _Piece], whole: str) -> _Array:
+    """The chosen pieces, with every place of the axis `whole`."""
     where: list[slice] = []
     for token in tokens:
-        if token[0] not in pieces:
+        if token[0] not in pieces or (token == whole and token[1:] == "0"):
             where.append(slice(None))
             continue
         first, count, width = pieces[token[0]]
