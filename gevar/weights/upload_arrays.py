@@ -50,7 +50,7 @@ class UploadArrays:
     Raises
     ------
     ValueError
-        Columns differ in length, a number is negative, out of range, or names no source.
+        Columns differ in length or have another type, a number is negative, out of range, or names no source.
 
     Examples
     --------
@@ -76,8 +76,15 @@ class UploadArrays:
     states: tuple[frozenset[FileState], ...] = ()
 
     def __post_init__(self) -> None:
-        columns = (self.source, self.offset, self.size_bytes, self.dev_addr, self.device, self.digests)
-        lengths = {len(column) for column in columns if column is not None}
+        integers = {"source": self.source, "offset": self.offset, "size_bytes": self.size_bytes, "device": self.device}
+        lengths = set() if self.digests is None else {len(self.digests)}
+        for name, column in {**integers, "dev_addr": self.dev_addr}.items():
+            if column is None:
+                continue
+            wanted = np.uint64 if name == "dev_addr" else np.int64
+            if column.dtype != wanted or column.ndim != 1:
+                raise ValueError(f"{name} is {column.dtype} of {column.ndim} dimensions: give 1 of {wanted.__name__}")
+            lengths.add(len(column))
         if len(lengths) > 1:
             raise ValueError(f"columns of requests have {sorted(lengths)} rows: give one length")
         if not len(self.source):
@@ -143,6 +150,7 @@ def arrays_of(requests: Sequence[UploadRequest] | UploadArrays) -> UploadArrays:
     devices, device = [None], None
     if any(map(attrgetter("device"), requests)):
         devices, device = _numbered(list(map(attrgetter("device"), requests)))
+    digests: list[bytes | None] = list(map(attrgetter("digest"), requests))
     count = len(requests)
     try:
         return UploadArrays(
@@ -153,7 +161,7 @@ def arrays_of(requests: Sequence[UploadRequest] | UploadArrays) -> UploadArrays:
             np.fromiter(map(attrgetter("dev_addr"), requests), np.uint64, count),
             tuple(devices),
             device,
-            list(map(attrgetter("digest"), requests)) if any(map(attrgetter("digest"), requests)) else None,
+            None if digests.count(None) == count else digests,
             _states(source, regions, len(sources)) if any(map(attrgetter("state"), regions)) else (),
         )
     except OverflowError as error:

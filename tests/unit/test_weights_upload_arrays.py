@@ -86,3 +86,13 @@ def test_columns_must_fit() -> None:
         UploadArrays((buffer,), COLUMN, COLUMN, COLUMN, ADDRS, device=np.array([0, -1]))
     with pytest.raises(ValueError, match="request 1 is for 6 B from offset 5 of buffer of 10 B"):
         UploadArrays((buffer,), COLUMN, COLUMN + 5, np.array([5, 6]), ADDRS)
+    with pytest.raises(ValueError, match="dev_addr is int64 of 1 dimensions: give 1 of uint64"):
+        UploadArrays((buffer,), COLUMN, COLUMN, COLUMN, ADDRS.view(np.int64))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="offset is int64 of 2 dimensions"):
+        UploadArrays((buffer,), COLUMN, COLUMN.reshape(2, 1), COLUMN, ADDRS)
+
+
+def test_an_empty_digest_is_one() -> None:
+    found = arrays_of([UploadRequest(FileRegion(Path("x"), 0, 1), 0, digest=b"")])
+    assert found.has_digest is not None
+    assert found.has_digest.all()
