@@ -154,6 +154,26 @@ def test_a_file_of_all_weights_is_shared_as_a_whole(session: Session, other: Ses
         assert second.read("b").tobytes() == BYTES[512:544]
 
 
+@pytest.mark.parametrize("first_closed", [0, 1])
+def test_a_block_must_have_room(session: Session, other: Session, tmp_path: Path, first_closed: int) -> None:
+    """Of one slice a model may want more memory than another; both have what they want, and both go."""
+    paths = []
+    for size in (64, 256):
+        ops = [file_constant("w", BASE, 8, location="w.bin", length=32, size=size)]
+        ops.append(file_constant("v", BASE + 2048, 8, location="v.bin", length=32))
+        paths.append(write_model(tmp_path / str(size), ops, {"w.bin": BYTES[:32], "v.bin": BYTES[40:72]}))
+    models = [load_model(path, session=s, share_equal=True) for path, s in zip(paths, (session, other), strict=True)]
+    assert models[0].tensor("w").dev_addr != models[1].tensor("w").dev_addr
+    assert models[0].tensor("v").dev_addr == models[1].tensor("v").dev_addr
+    with load_model(paths[0], session=other, share_equal=True) as third:
+        assert third.upload.size_bytes == 0
+    models.pop(first_closed).close()
+    assert models[0].read("w").tobytes() == BYTES[:32]
+    with load_model(paths[0], session=session, share_equal=True) as again:
+        assert again.read("w").tobytes() == BYTES[:32]
+    models[0].close()
+
+
 def test_bytes_decide_where_digests_are_equal(
     session: Session, other: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
