@@ -38,7 +38,7 @@ def build(
     as_json: bool,
     debug: bool,
 ) -> None:
-    """Make an OM model from the weights in SOURCE: safetensors, an index of several, npz, npy, ONNX or OM.
+    """Make an OM model from the weights in SOURCE: safetensors, an index of several, npz, npy, ONNX, OM or external.
 
     Each tensor becomes a node of the model and one of its outputs. The model computes nothing: it is for trying out
     how weights are stored, loaded and shared.

@@ -50,7 +50,8 @@ def diff(
     How a file is written is no change: its dialect, names as numbers, the order and place of bytes. The exit code is 0
     if nothing changed, 1 if something did, 2 if a file cannot be read.
 
-    If A or B is a safetensors file, an index of several, an npz, npy or ONNX file, only weights are compared, by name.
+    If A or B is a safetensors file, an index of several, an npz, npy or ONNX file, or one of external weights, only
+    weights are compared, by name.
     """
     show_log(debug)
     folders = weight_dir or (None, None)

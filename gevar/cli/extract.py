@@ -19,7 +19,7 @@ from gevar.session.weight_sources import open_weights
 def extract(file: str, output: str, weight_dir: str | None, bundle: bool, as_json: bool, debug: bool) -> None:
     """Take the weights out of FILE: of an OM model constants, external ones too, and what variables start with.
 
-    FILE may also be a safetensors file, an index of several, an npz, npy or ONNX file.
+    FILE may also be a safetensors file, an index of several, an npz, npy or ONNX file, or one of external weights.
 
     Storage formats stay as they are. A type that the other file does not have is written as raw bytes.
     """
