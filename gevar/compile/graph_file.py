@@ -11,6 +11,7 @@ from gevar.errors import GraphError, ModelFileError
 from gevar.graph import ComputeGraph, Model
 from gevar.om import open_om
 from gevar.om.header import MODEL_FILE_MAGIC, OM2_MAGIC
+from gevar.om.regular_file import open_named
 from gevar.proto import ge_ir
 from gevar.proto.parse import parse_message
 
@@ -58,8 +59,11 @@ def read_graph_file(path: str | Path) -> ComputeGraph:
 
 
 def _read_model_def(path: Path) -> ge_ir.ModelDef:
-    data = path.read_bytes()
-    if path.suffix == ".om" or data[:4] in (MODEL_FILE_MAGIC.to_bytes(4, "little"), OM2_MAGIC):
+    with open_named(path) as file:
+        data = file.read(len(OM2_MAGIC))
+        is_om = path.suffix == ".om" or data in (MODEL_FILE_MAGIC.to_bytes(4, "little"), OM2_MAGIC)
+        data += b"" if is_om else file.read()
+    if is_om:
         with open_om(path) as om:
             return om.models[0].model_def()
     is_text = path.suffix in _TEXT_SUFFIXES

@@ -21,6 +21,7 @@ from typing import BinaryIO, Final
 
 from gevar.errors import ModelFileError
 from gevar.om.atomic_file import write_atomically
+from gevar.om.regular_file import open_named, open_regular
 from gevar.status import FAILED, PARAM_INVALID
 
 GRAPH_COMPILER_CACHE_DIR: Final = "ge.graph_compiler_cache_dir"
@@ -29,7 +30,6 @@ GRAPH_KEY: Final = "ge.graph_key"
 """Option: name of a graph in the cache, first part of the names of its files."""
 
 _KEY: Final = re.compile(r"[A-Za-z0-9_\-]{1,128}")
-_OWN: Final = 0o600
 _INDENT: Final = 4
 _LIST, _ENTRY_KEY, _MODEL, _DESCS = "cache_file_list", "graph_key", "cache_file_name", "var_desc_file_name"
 _MODEL_SUFFIX, _DESCS_SUFFIX, _INDEX_SUFFIX = ".om", ".rdcpkt", ".idx"
@@ -204,7 +204,7 @@ def _lock(path: Path) -> int:
     """Open a lock file, wait until it is free, and return its descriptor."""
     fd = -1
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWN)
+        fd = open_regular(path, os.O_RDWR | os.O_CREAT)
         fcntl.flock(fd, fcntl.LOCK_EX)
     except OSError as error:
         if fd >= 0:
@@ -228,7 +228,8 @@ def _unlock(fd: int, pid: int) -> None:
 def _read_json(path: Path, field: str) -> dict[str, object]:
     """The object in a file; empty where there is no file."""
     try:
-        document = json.loads(path.read_bytes())
+        with open_named(path) as file:
+            document = json.loads(file.read())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:

@@ -5,6 +5,7 @@ Source: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html (
 
 import io
 import math
+import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from gevar.errors import ModelFileError
 from gevar.om.atomic_file import write_atomically
 from gevar.om.named_tensor import NamedTensor
+from gevar.om.regular_file import FileState, file_state, open_named
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import CHUNK_BYTES, StreamedBytes, chunks_of
 from gevar.types.data_type import DataType
@@ -38,9 +40,10 @@ def read_npz(path: str | PathLike[str]) -> list[NamedTensor]:
         The file cannot be opened, is damaged, or has an array of a type that GE does not know.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_named(path) as file, zipfile.ZipFile(file) as archive:
             names = [info.filename for info in archive.infolist() if info.filename.endswith(_SUFFIX)]
-            return [_tensor(Path(path), archive, name) for name in names]
+            state = file_state(os.fstat(file.fileno()))
+            return [_tensor(Path(path), state, archive, name) for name in names]
     except ModelFileError:
         raise
     except _DAMAGES as error:
@@ -90,7 +93,7 @@ def _data_type(path: Path, name: str, dtype: np.dtype[np.generic]) -> DataType:
         raise ModelFileError(path, None, f"array {name}", str(error)) from error
 
 
-def _tensor(path: Path, archive: zipfile.ZipFile, member: str) -> NamedTensor:
+def _tensor(path: Path, state: FileState, archive: zipfile.ZipFile, member: str) -> NamedTensor:
     name = member.removesuffix(_SUFFIX)
     with archive.open(member) as stream:
         file = cast(BinaryIO, stream)
@@ -98,7 +101,7 @@ def _tensor(path: Path, archive: zipfile.ZipFile, member: str) -> NamedTensor:
         data_type = _data_type(path, name, dtype)
         size_bytes, there_bytes = math.prod(shape) * dtype.itemsize, archive.getinfo(member).file_size
         if dtype.isnative and not (is_fortran and len(shape) > 1):
-            data = StreamedBytes(size_bytes, lambda: _read(path, member))
+            data = StreamedBytes(size_bytes, lambda: _read(path, state, member))
             return NamedTensor(name, data_type, shape, data)
     if size_bytes > there_bytes:
         raise ModelFileError(path, None, f"array {name}", f"takes {size_bytes} B, {there_bytes} B are there")
@@ -116,10 +119,10 @@ def _array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[np.ge
     raise ValueError(f"an array of format version {version}, 1.0 and 2.0 are read")
 
 
-def _read(path: Path, member: str) -> Iterator[bytes]:
+def _read(path: Path, state: FileState, member: str) -> Iterator[bytes]:
     """Yield the bytes of an array."""
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+        with open_named(path, state) as opened, zipfile.ZipFile(opened) as archive, archive.open(member) as stream:
             file = cast(BinaryIO, stream)
             _array_header(file)
             while chunk := file.read(CHUNK_BYTES):

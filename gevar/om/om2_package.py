@@ -14,12 +14,12 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Final, Self
 
 from gevar.errors import ModelFileError
 from gevar.om.header import OM2_MAGIC
 from gevar.om.json_fields import JsonObject, get_field, optional_field, parsed
+from gevar.om.regular_file import open_named
 from gevar.om.source import ByteSource
 
 MANIFEST: Final = "manifest.json"
@@ -224,7 +224,7 @@ def is_om2(path: str | PathLike[str]) -> bool:
     Source: GE source, which looks at four bytes before anything else.
     """
     try:
-        with Path(path).open("rb") as file:
+        with open_named(path) as file:
             return file.read(len(OM2_MAGIC)) == OM2_MAGIC
     except (OSError, ValueError):
         return False

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from gevar.errors import ModelFileError
 from gevar.om.named_tensor import NamedTensor
+from gevar.om.regular_file import open_named
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import Content, StreamedBytes
 from gevar.types.data_type import DataType
@@ -60,7 +61,8 @@ def read_onnx(path: str | PathLike[str]) -> list[NamedTensor]:
     from google.protobuf.message import DecodeError
 
     try:
-        model = onnx.load(Path(path), load_external_data=False)
+        with open_named(path) as file:
+            model = onnx.load_model_from_string(file.read())
     except (OSError, DecodeError, ValueError) as error:
         raise ModelFileError(Path(path), None, "ONNX model", str(error) or type(error).__name__) from error
     if not model.HasField("graph"):

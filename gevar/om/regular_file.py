@@ -9,7 +9,7 @@ import os
 import stat
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 FOLDER_FLAGS: Final = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 """How a folder is opened that others are opened in."""
@@ -33,6 +33,34 @@ class FileState(NamedTuple):
 def file_state(found: os.stat_result) -> FileState:
     """Return the state of a file by what `os.fstat` says of it."""
     return FileState(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def open_named(path: str | os.PathLike[str], state: FileState | None = None) -> BinaryIO:
+    """Open a regular file for reading that the caller names, and that may be a link; nothing waits for a pipe.
+
+    Parameters
+    ----------
+    path
+        The file.
+    state
+        What it must be, where somebody has looked at it before.
+
+    Raises
+    ------
+    OSError
+        There is no such file, it is not a regular file (EINVAL), or another one by now (ESTALE).
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+        if state not in (None, file_state(found)):
+            raise OSError(errno.ESTALE, "changed since it was looked at; try again", os.fspath(path))
+        return os.fdopen(fd, "rb")
+    except BaseException:
+        os.close(fd)
+        raise
 
 
 def open_regular(path: str | Path, flags: int, *, dir_fd: int | None = None, is_own: bool = False) -> int:

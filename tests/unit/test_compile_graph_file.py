@@ -1,5 +1,6 @@
 """Graphs from files, and graphs as lines for a person."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,10 @@ def test_changed_lines_are_those_that_differ() -> None:
         f"- w_ref Variable (a:0) -> {made} [ref of w]",
     ]
     assert changed_lines({}, {"g/x": "x NoOp"}) == ["+ x NoOp"]
+
+
+@pytest.mark.parametrize("name", ["g.om", "g.pb", "g.txt"])
+def test_a_pipe_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(OSError, match="not a regular file"):
+        read_graph_file(tmp_path / name)

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -236,6 +237,21 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, vm: VarManager, name: st
     assert caught.value.status == FAILED
     assert (caught.value.file or "").endswith(Path(name).suffixes[0])
     assert files_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["k.idx", "cache.conf", "k.lock"])
+def test_a_pipe_in_the_place_of_a_file_is_refused_at_once(tmp_path: Path, vm: VarManager, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ModelFileError, match="not a regular file"):
+        cache_of(tmp_path, vm, model_graph({}))
+
+
+def test_a_lock_that_is_a_link_makes_no_file_elsewhere(tmp_path: Path, vm: VarManager) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "k.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ModelFileError, match="symbolic link"):
+        cache_of(tmp_path / "cache", vm, model_graph({}))
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_an_index_that_was_damaged_meanwhile(tmp_path: Path, vm: VarManager) -> None:

@@ -6,11 +6,15 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gevar.errors import ModelFileError
-from gevar.om.regular_file import file_state, open_inside, open_regular
+from gevar.om.named_tensor import read_tensors
+from gevar.om.om2_package import is_om2
+from gevar.om.regular_file import file_state, open_inside, open_named, open_regular
 from gevar.om.source import ByteSource
+from gevar.om.stored_bytes import read_all
 
 
 @pytest.fixture
@@ -178,6 +182,35 @@ def test_a_folder_that_is_swapped_after_it_was_opened(folder: Path, monkeypatch:
 
     Swap(monkeypatch, "w.bin", swap)
     assert content(open_inside(folder, folder / "sub" / "w.bin")) == b"weights"
+
+
+@pytest.mark.parametrize("name", ["x.npz", "x.npy", "x.onnx", "x.safetensors", "x.safetensors.index.json"])
+def test_no_reader_of_tensors_waits_for_a_pipe(tmp_path: Path, name: str) -> None:
+    if name.endswith(".onnx"):
+        pytest.importorskip("onnx")
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ModelFileError, match="not a regular file"):
+        read_tensors(tmp_path / name)
+    assert not is_om2(tmp_path / name)
+
+
+def test_an_archive_that_is_another_one_when_its_bytes_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "w.npz"
+    np.savez(path, a=np.arange(5))
+    (tensor,) = read_tensors(path)
+    assert read_all(tensor.data) == np.arange(5).tobytes()
+    path.unlink()
+    np.savez(path, a=np.arange(5) + 1)
+    with pytest.raises(ModelFileError, match="changed since it was looked at"):
+        read_all(tensor.data)
+
+
+def test_a_file_that_the_caller_names_may_be_a_link(folder: Path) -> None:
+    (folder / "link").symlink_to(folder.parent / "out" / "w.bin")
+    with open_named(folder / "link") as file:
+        assert file.read() == b"secret!"
+    with pytest.raises(FileNotFoundError):
+        open_named(folder / "none")
 
 
 def test_a_source_keeps_the_file_that_was_opened(folder: Path) -> None:
