@@ -114,6 +114,25 @@ def test_two_models_share_the_variables_of_a_session(session: Session, tmp_path:
         assert np.array_equal(b.read("start"), first["start"])
 
 
+def test_models_of_one_file_share_its_weights(session: Session, model: tuple[Path, dict[str, np.ndarray]]) -> None:
+    """They are read once, written by nobody while two have them, and as in the file for who comes later."""
+    path, values = model
+    with load_model(path, session=session) as first:
+        with load_model(path, session=session) as second:
+            assert second.tensor("kernel").dev_addr == first.tensor("kernel").dev_addr
+            assert second.tensor("kernel").sharing == "shared: same file slice"
+            assert (second.upload.reads, second.statistics.device_bytes) == (0, 0)
+            assert second.statistics.saved_bytes == first.statistics.device_bytes
+            with pytest.raises(StateError, match=r"bias of .*share these weights"):
+                second.write("bias", np.zeros(7, np.float32))
+            second.write("empty", np.ones(4, ml_dtypes.bfloat16))  # a variable is everybody's
+        first.write("bias", np.zeros(7, np.float32))
+        with load_model(path, session=session) as third:
+            assert np.array_equal(third.read("bias"), values["bias"])
+            assert third.tensor("bias").dev_addr != first.tensor("bias").dev_addr
+            assert not first.read("bias").any()
+
+
 def test_closing_gives_weights_back_and_the_session_the_rest(
     runtime: Runtime, model: tuple[Path, dict[str, np.ndarray]]
 ) -> None:
