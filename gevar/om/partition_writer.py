@@ -46,10 +46,12 @@ def model_body(message: ge_ir.ModelDef, partitions: Sequence[tuple[int, Blob]], 
     Raises
     ------
     ValueError
-        A reader would refuse the model: too many partitions, or one that is too long.
+        A reader would refuse the model: nothing is in it, it has too many partitions, or one that is too long.
     """
     _update_om_info(message, partitions)
     model_def = Blob.of(_serialised(message))
+    if not model_def.size_bytes:
+        raise ValueError("a model without name, version, graphs and attributes has no definition to write; name it")
     parts = [part for part in ((PartitionType.MODEL_DEF, model_def), *partitions) if part[1].size_bytes]
     parts.sort(key=lambda part: _ORDER.index(part[0]) if part[0] in _ORDER else len(_ORDER))
     _check(message.name, parts, MAX_FLOW_PARTITIONS if is_flow else MAX_PARTITIONS)

@@ -19,6 +19,7 @@ from gevar.om.root_model import NestedModel
 from gevar.om.root_model_writer import root_model_blob
 from gevar.proto import flow_model, ge_ir
 from gevar.types import DataType, Format, LogicAddr, TensorDesc
+from tests.helpers import om_builder as made
 from tests.helpers.om_rules import check_bundle, check_external, check_file, check_sizes
 
 ROW = TensorDesc(DataType.DT_FLOAT, Format.FORMAT_ND, (4,))
@@ -213,6 +214,13 @@ def test_partitions_lie_in_the_order_of_ge_and_empty_ones_are_left_out() -> None
     (num,) = struct.unpack_from("<I", data)
     assert [struct.unpack_from("<I", data, 8 + 24 * index)[0] for index in range(num)] == [5, 26, 12, 8, 0, 1, 3, 2]
     assert list(message.attr["om_info_list"].list.i) == [1, 3, 0, 2, 5]
+
+
+def test_a_model_of_nothing_is_not_written(tmp_path: Path) -> None:
+    data = made.g3([(0, b""), (1, bytes(1024))])
+    with OmFile.from_bytes(data) as om, pytest.raises(ValueError, match="has no definition to write; name it"):
+        write_om(tmp_path / "m.om", GeRootModel.from_om(om))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_short_list_of_sizes_stays_short() -> None:
