@@ -6,6 +6,7 @@ when a later one fails.
 Source: GE source, runtime/v1/graph/load/model_manager/davinci_model.cc.
 """
 
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from os import PathLike
@@ -43,6 +44,7 @@ def load_model(
     verify_digests: bool = False,
     workers: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
+    cancel: threading.Event | None = None,
     open_file: OpenFile = PreadReader,
 ) -> LoadedModel:
     """Load an OM model into device memory.
@@ -81,6 +83,8 @@ def load_model(
         Reader threads, see `gevar.weights.upload`.
     on_progress
         Called with (bytes done, bytes in all) while weights are moved; it must not load anything itself.
+    cancel
+        Cancels the load once it is set, by any thread, while weights are moved.
     open_file
         Opens a file of weights for reading.
 
@@ -106,7 +110,7 @@ def load_model(
         A file became shorter, or cannot be read; one of external weights is not there, or leads out of its directory; a
         digest differs, or none is listed for a weight.
     BackendUnavailableError, AclError, StateError
-        No library serves; the runtime refuses; the session is closed.
+        No library serves; the runtime refuses; the session is closed, or the load was cancelled.
 
     Notes
     -----
@@ -158,7 +162,7 @@ def load_model(
             for argument, is_given in (("weight_dir", weight_dir is not None), ("verify_digests", verify_digests)):
                 if is_given:
                     placer.check_external(om, argument)
-            report = loading.upload(workers=workers, on_progress=on_progress, open_file=open_file)
+            report = loading.upload(workers=workers, on_progress=on_progress, cancel=cancel, open_file=open_file)
             loading.commit()
             acl_model = None
             if can_hand_over(om, kind, loading):

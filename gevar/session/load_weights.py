@@ -5,6 +5,7 @@ models are: who loads the same bytes of the same file into the session later sha
 """
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from os import PathLike
@@ -41,6 +42,7 @@ def load_weights(
     verify_digests: bool = False,
     workers: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
+    cancel: threading.Event | None = None,
     open_file: OpenFile = PreadReader,
 ) -> LoadedWeights:
     """Load the tensors of a file into device memory, each as a FileConstant.
@@ -61,7 +63,7 @@ def load_weights(
         Library to use when a session is made here: "auto", "npu", "host" or a path.
     weight_dir
         Directory of external weights of an OM file; by default `weight` beside it.
-    share_equal, verify_digests, workers, on_progress, open_file
+    share_equal, verify_digests, workers, on_progress, cancel, open_file
         As `gevar.load_model`.
 
     Returns
@@ -83,7 +85,7 @@ def load_weights(
     OutOfMemoryError
         The device has not enough memory.
     BackendUnavailableError, AclError, StateError
-        No library serves; the runtime refuses; the session is closed.
+        No library serves; the runtime refuses; the session is closed, or the load was cancelled.
 
     Notes
     -----
@@ -114,7 +116,7 @@ def load_weights(
             if share_equal:
                 outer.enter_context(EqualWeights.instance(session.runtime).load())
             rows = _place(source.tensors(), file, loading)
-            report = loading.upload(workers=workers, on_progress=on_progress, open_file=open_file)
+            report = loading.upload(workers=workers, on_progress=on_progress, cancel=cancel, open_file=open_file)
             if file is not None and _file(file.path) != file:
                 reason = "the file changed while it was loaded; load again"
                 raise LoadError(file.path, 0, file.size_bytes, file.size_bytes, reason)

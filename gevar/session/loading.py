@@ -1,5 +1,6 @@
 """What a load has got and has still to bring; all of it is undone with its stack."""
 
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -158,12 +159,23 @@ class WeightLoading:
             self.requests.append(request)
 
     def upload(
-        self, *, workers: int | None, on_progress: Callable[[int, int], None] | None, open_file: OpenFile
+        self,
+        *,
+        workers: int | None,
+        on_progress: Callable[[int, int], None] | None,
+        cancel: threading.Event | None,
+        open_file: OpenFile,
     ) -> UploadReport:
         """Bring all that was asked for; raises as `gevar.session.stream_upload.upload_all`."""
         device = self.session.runtime.device(self.device_id)
         report = upload_all(
-            device, self.requests, self.streams, workers=workers, on_progress=on_progress, open_file=open_file
+            device,
+            self.requests,
+            self.streams,
+            workers=workers,
+            on_progress=on_progress,
+            cancel=cancel,
+            open_file=open_file,
         )
         for block in self._new:
             home = self._homes[block]

@@ -1,10 +1,12 @@
 """Weights that no file has as they are: unpacked or turned while they are read, and copied a chunk at a time."""
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from acl_shim import Device
+from gevar.errors import StateError
 from gevar.om.stored_bytes import StreamedBytes, chunks_of
 from gevar.types import DevAddr
 from gevar.weights import UploadReport, UploadRequest, upload
@@ -27,6 +29,7 @@ def upload_all(
     *,
     workers: int | None,
     on_progress: OnProgress | None,
+    cancel: threading.Event | None,
     open_file: OpenFile,
 ) -> UploadReport:
     """Bring regions and buffers by `gevar.weights.upload`, then streams, by the calling thread.
@@ -37,13 +40,15 @@ def upload_all(
         The device.
     requests, streams
         What to bring.
-    workers, on_progress, open_file
+    workers, on_progress, cancel, open_file
         As `upload`; the progress counts both.
 
     Raises
     ------
     LoadError, ModelFileError, AclError
         As `upload`; or a stream cannot be read to its end.
+    StateError
+        The upload was cancelled.
 
     After failure: device memory holds an unknown part of the bytes.
     """
@@ -55,11 +60,13 @@ def upload_all(
             on_progress(done, total)
 
     begin = time.perf_counter()
-    report = upload(device, requests, workers=workers, on_progress=tell, open_file=open_file)
+    report = upload(device, requests, workers=workers, on_progress=tell, cancel=cancel, open_file=open_file)
     done = report.size_bytes
     for stream in streams:
         addr = int(stream.dev_addr)
         for chunk in chunks_of(stream.data):
+            if cancel is not None and cancel.is_set():
+                raise StateError(f"the upload was cancelled after {done} B of {total} B")
             device.memcpy_in(addr, chunk.nbytes, chunk)
             addr, done = addr + chunk.nbytes, done + chunk.nbytes
             tell(done, total)
