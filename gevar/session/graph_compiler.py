@@ -22,10 +22,11 @@ from gevar.compile import (
     compile_passes,
 )
 from gevar.compile.model_cache import EXTERNAL_WEIGHT_DIR
+from gevar.compile.model_cache_files import GRAPH_KEY
 from gevar.compile.model_cache_load import graph_of
 from gevar.compile.node_kinds import NET_OUTPUT
 from gevar.compile.var_mem_assign_util_ops import has_static_memory, var_op_of
-from gevar.errors import StateError
+from gevar.errors import GraphError, StateError
 from gevar.graph import ComputeGraph, Model, Node, OpDesc
 from gevar.om import GeModel, GeRootModel
 from gevar.om.header import NAME_MAX_BYTES, ModelFileHeader
@@ -35,7 +36,9 @@ from gevar.proto import ge_ir
 from gevar.proto.tensor_descriptor import tensor_desc_from_proto, tensor_desc_to_proto
 from gevar.runtime.trans_steps import convert, warn_of_losses
 from gevar.runtime.trans_var_data import COPY_FROM_VAR_NODE, COPY_VALUE, trans_all_var_data
+from gevar.session.graph_calls import DATA
 from gevar.session.host_kernels import check_nodes
+from gevar.status import FAILED
 from gevar.types import DeviceId
 from gevar.types.tensor_desc import ATTR_INIT_VALUE
 from gevar.types.tensor_sizes import tensor_size_in_bytes
@@ -118,6 +121,8 @@ def compile_graph(
                 model = _model_of(graph, vm)
                 cache.try_cache_model(model)
         compiled = graph_of(model.models[0])
+        if is_from_cache:
+            _check_ends(graph, compiled)
         check_nodes(compiled)
         ops = [op for op in static_ops(compiled) if op.op_type == VARIABLE]
         with _bytes_kept(vm, ops, device_id, graph_id):
@@ -144,6 +149,21 @@ def var_op(node: Node) -> VarOp:
     if not isinstance(source, str):
         return found
     return replace(found, attrs={**found.attrs, COPY_FROM_VAR_NODE: source, COPY_VALUE: int(is_filled is True)})
+
+
+def _check_ends(graph: ComputeGraph, cached: ComputeGraph) -> None:
+    """Refuse a cached model that takes or gives something else than the graph."""
+    ends, found = _ends(graph), _ends(cached)
+    if ends != found:
+        reason = f"the cached model takes {found[0]} and gives {found[1]} outputs, the graph {ends[0]} and {ends[1]}"
+        raise GraphError(cached.name, f"{reason}; give it a {GRAPH_KEY} of its own, or remove the entry", status=FAILED)
+
+
+def _ends(graph: ComputeGraph) -> tuple[dict[str, str], int]:
+    """Data nodes with what they are, and the number of outputs."""
+    data = {node.name: node.op_desc.output_desc(0) for node in graph if node.type == DATA and node.op_desc.output_descs}
+    count = next((len(node.in_data_nodes) for node in graph if node.type == NET_OUTPUT), 0)
+    return {name: f"{desc.dtype.name} {list(desc.shape)}" for name, desc in sorted(data.items())}, count
 
 
 def _add_net_output(graph: ComputeGraph) -> None:

@@ -203,6 +203,34 @@ def test_a_damaged_entry_is_an_error(host: HostControls, tmp_path: Path) -> None
             assert session.var_manager.table() == ()
 
 
+def test_a_cached_model_of_another_graph_is_refused(host: HostControls, tmp_path: Path) -> None:
+    """Under a key that two graphs have, or put there by hand; the session is as before, and goes on without it."""
+    options = {"ge.graph_compiler_cache_dir": str(tmp_path), "ge.graph_key": "k"}
+    with Session(host_runtime(), options=options) as session:
+        session.add_graph(1, update(["NCHW"]))
+        session.compile(1)
+    with Session(host_runtime(), options=options) as session:
+        _started_without_cache(session)
+        session.add_graph(2, predict(), {"ge.graph_key": "k"})
+        before, alive = _state(session, "w", "step"), live_now(host)
+        takes = r"takes \{'gradient': 'DT_FLOAT \[4, 20, 3, 3\]'\} and gives 1 outputs, the graph \{'x': .*ge.graph_key"
+        with pytest.raises(GraphError, match=takes) as caught:
+            session.compile(2)
+        assert caught.value.graph == "update"
+        assert _state(session, "w", "step") == before
+        assert live_now(host) == alive
+        session.remove_graph(2)
+        session.add_graph(2, predict(), {"ge.graph_key": "own"})
+        session.run(2, [np.zeros((2, 180), np.float32)])
+
+
+def _started_without_cache(session: Session) -> None:
+    session.add_graph(1, predict(), {"ge.graph_key": ""})
+    session.compile(1)
+    session.var_manager.write("w", START)
+    session.var_manager.write("step", STEP)
+
+
 # -- graphs and inputs that are refused
 
 
