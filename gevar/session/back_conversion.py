@@ -1,6 +1,6 @@
 """FileConstants that become constants with their bytes inside the model.
 
-Source: GE source, base/common/file_constant_utils, ConvertFileConstToConst.
+Source: GE source, base/common/file_constant_utils, the conversion back to Const.
 Differs: row back-to-const of docs/differences.md.
 """
 
@@ -19,7 +19,7 @@ from gevar.om.stored_bytes import read_all
 from gevar.om.weights_placing import check_size, place_weights
 from gevar.proto import ge_ir
 from gevar.proto.tensor_descriptor import tensor_desc_to_proto
-from gevar.session.external_weight_files import EXTERNAL_ATTRS, ExternalNode, OpenWeightFiles, nodes_of
+from gevar.session.external_weight_files import EXTERNAL_ATTRS, ExternalNode, nodes_of
 from gevar.types import DataType, TensorDesc
 
 ConstKind = Literal["const", "constant"]
@@ -27,15 +27,13 @@ ConstKind = Literal["const", "constant"]
 _FORM_ATTRS: Final = ("dtype", "shape", "original_shape")
 
 
-def convert_file_constants(nodes: Sequence[ExternalNode], opened: OpenWeightFiles, kind: ConstKind) -> None:
+def convert_file_constants(nodes: Sequence[ExternalNode], kind: ConstKind) -> None:
     """Turn FileConstants into constants with their bytes inside the model, in place.
 
     Parameters
     ----------
     nodes
-        The FileConstants.
-    opened
-        Keeps their files open until the model was written: a Const is read then.
+        The FileConstants. Their files are read when the model is written, for a Constant at once.
     kind
         "const": a Const, whose bytes lie in the weights partition; only for static models without tasks, since tasks
         hold the addresses of variables. "constant": a Constant, which keeps the address, and whose bytes are in the
@@ -58,12 +56,12 @@ def convert_file_constants(nodes: Sequence[ExternalNode], opened: OpenWeightFile
         by_model[id(one.model)].append(one)
     for group in by_model.values():
         if kind == "constant":
-            _to_constants(group, opened)
+            _to_constants(group)
         else:
-            _to_consts(group, opened)
+            _to_consts(group)
 
 
-def _to_constants(nodes: Sequence[ExternalNode], opened: OpenWeightFiles) -> None:
+def _to_constants(nodes: Sequence[ExternalNode]) -> None:
     """Constants lie where their FileConstants were, so tasks find them there."""
     inline_bytes = sum(one.info.needed_bytes for one in nodes)
     if inline_bytes > MAX_BYTES:
@@ -72,13 +70,13 @@ def _to_constants(nodes: Sequence[ExternalNode], opened: OpenWeightFiles) -> Non
             "make them Const, or leave them outside"
         )
     for one in nodes:
-        content = opened.content(one)
+        content = one.content
         check_size(one.node, content)
         value = ge_ir.TensorDef(desc=tensor_desc_to_proto(_desc(one)), data=read_all(content))
         _become(one.node, CONSTANTOP, value)
 
 
-def _to_consts(nodes: Sequence[ExternalNode], opened: OpenWeightFiles) -> None:
+def _to_consts(nodes: Sequence[ExternalNode]) -> None:
     model = nodes[0].model
     if has_tasks(model):
         reason = f"model {model.model.name} has tasks, which hold the addresses of its external weights"
@@ -90,7 +88,7 @@ def _to_consts(nodes: Sequence[ExternalNode], opened: OpenWeightFiles) -> None:
     for one in nodes:
         if names.count(one.node.name) > 1:
             raise GraphError(model.model.name, "two nodes have this name; rename one", node=one.node.name)
-        contents[one.node.name] = opened.content(one)
+        contents[one.node.name] = one.content
         _become(one.node, CONSTANT, ge_ir.TensorDef(desc=tensor_desc_to_proto(_desc(one))))
     place_weights(model, contents)
     for one in nodes:

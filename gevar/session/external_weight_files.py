@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from gevar.compile.var_mem_assign_util_ops import var_op_of
 from gevar.errors import LoadError
@@ -11,7 +10,7 @@ from gevar.graph import Node
 from gevar.om import GeModel, GeRootModel, StreamedBytes
 from gevar.om.node import FILECONSTANT
 from gevar.om.source import ByteSource
-from gevar.om.stored_bytes import digest_of
+from gevar.om.stored_bytes import CHUNK_BYTES, digest_of
 from gevar.om.weight_digests import DIGESTS_FILE, RegionDigest, read_digests
 from gevar.status import FAILED
 from gevar.weights import FileConstantInfo, WeightDirectory, WeightFile, file_constant_info
@@ -30,36 +29,20 @@ class ExternalNode:
     info: FileConstantInfo
     file: WeightFile
 
+    @property
+    def content(self) -> StreamedBytes:
+        """Its bytes; the file is opened while they are read, so any number of files may be named."""
+        offset, end, state = self.info.offset, self.info.offset + self.info.needed_bytes, self.file.state
 
-class OpenWeightFiles:
-    """Files of weights that stay open while their bytes are used; use it with `with`."""
+        def read() -> Iterator[bytes]:
+            source = ByteSource.of_file(self.file.path, state)
+            try:
+                for start in range(offset, end, CHUNK_BYTES):
+                    yield source.read(start, min(CHUNK_BYTES, end - start), f"weight {self.info.name}")
+            finally:
+                source.close()
 
-    def __init__(self) -> None:
-        self._sources: dict[Path, ByteSource] = {}
-
-    def __enter__(self) -> "OpenWeightFiles":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for source in self._sources.values():
-            source.close()
-
-    def source(self, file: WeightFile) -> ByteSource:
-        """Return the open file.
-
-        Raises
-        ------
-        ModelFileError
-            It cannot be opened, or is another one than when it was looked at.
-        """
-        if file.path not in self._sources:
-            self._sources[file.path] = ByteSource.of_file(file.path, file.state)
-        return self._sources[file.path]
-
-    def content(self, one: ExternalNode) -> StreamedBytes:
-        """Return the bytes of a FileConstant; errors are those of `source`."""
-        source = self.source(one.file)
-        return StreamedBytes.of_source(source, one.info.offset, one.info.needed_bytes, f"weight {one.info.name}")
+        return StreamedBytes(self.info.needed_bytes, read)
 
 
 def nodes_of(model: GeModel) -> Iterator[Node]:

@@ -1,6 +1,6 @@
 """Moving a model with its external weights: to another folder, or their bytes back into the model.
 
-Source: GE source, base/common/file_constant_utils (ChangeFilePath, RefreshRelativePath, ConvertFileConstToConst).
+Source: GE source, base/common/file_constant_utils, RefreshRelativePath and the conversion back to Const.
 Differs: rows relocated-copy and back-to-const of docs/differences.md.
 """
 
@@ -25,7 +25,6 @@ from gevar.session.back_conversion import convert_file_constants
 from gevar.session.external_weight_files import (
     EXTERNAL_ATTRS,
     ExternalNode,
-    OpenWeightFiles,
     check_digests,
     external_nodes,
 )
@@ -100,11 +99,11 @@ def relocate_model(
     """
     path = Path(target)
     form: Kind = "bundle" if as_bundle else "model"
-    with open_om(source, kind=form) as om, OpenWeightFiles() as opened:
+    with open_om(source, kind=form) as om:
         root = GeRootModel.from_om(om)
         nodes = list(external_nodes(root, WeightDirectory(weight_dir, Path(source)), paths_by_id))
         if kind != "file":
-            convert_file_constants(nodes, opened, kind)
+            convert_file_constants(nodes, kind)
         if kind != "file" or not nodes:
             write_atomically(path, root_model_blob(root).write_to)
             return Relocation(len(nodes), (), 0)
@@ -117,7 +116,7 @@ def relocate_model(
         try:
             lists = FolderLists(folder)
             for name, file in files.items():
-                _copy(name, file, opened.source(file), folder, lists)
+                _copy(name, file, folder, lists)
             for one in nodes:
                 _point(one)
             write_atomically(path, root_model_blob(root).write_to, before_naming=lists.write)
@@ -139,15 +138,19 @@ def _files_by_name(nodes: Sequence[ExternalNode]) -> dict[str, WeightFile]:
     return found
 
 
-def _copy(name: str, file: WeightFile, source: ByteSource, folder: WeightFolder, lists: FolderLists) -> None:
+def _copy(name: str, file: WeightFile, folder: WeightFolder, lists: FolderLists) -> None:
     """Bring a file to a folder under a name, and what the lists beside it say of it."""
-    regions = check_digests(file, source)
-    content = StreamedBytes.of_source(source, 0, source.size_bytes, "external weights")
-    digest = hashlib.sha256()
-    for chunk in chunks_of(content):
-        digest.update(chunk)
-    if not folder.holds(name, 0, source.size_bytes, digest.hexdigest(), whole=True):
-        folder.write_new(name, content)
+    source = ByteSource.of_file(file.path, file.state)
+    try:
+        regions = check_digests(file, source)
+        content = StreamedBytes.of_source(source, 0, source.size_bytes, "external weights")
+        digest = hashlib.sha256()
+        for chunk in chunks_of(content):
+            digest.update(chunk)
+        if not folder.holds(name, 0, source.size_bytes, digest.hexdigest(), whole=True):
+            folder.write_new(name, content)
+    finally:
+        source.close()
     for region in regions:
         lists.add_digest(replace(region, file=name))
     for sha256, offset in _listed(file):

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -378,3 +379,18 @@ def test_more_bytes_than_a_message_holds(folder: Path) -> None:
     os.truncate(folder / "old" / "weight" / "a.bin", 4 * count)
     with pytest.raises(ValueError, match="2147483648 B of external weights would lie inside a message"):
         relocate_model(source, folder / "new" / "m.om", kind="constant")
+
+
+@pytest.mark.parametrize("kind", ["file", "const", "constant"])
+def test_more_files_than_a_process_may_open(folder: Path, kind: ExternalWeightKind) -> None:
+    builder = OmBuilder("net")
+    for number in range(80):
+        builder.output(builder.const(f"c{number}", np.full(4, number, np.float32)))
+    builder.write(folder / "old" / "m.om", external_weight=1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + 20, hard))
+    try:
+        relocate_model(folder / "old" / "m.om", folder / "new" / "m.om", kind=kind)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(tensors(folder / "new" / "m.om")) == 80

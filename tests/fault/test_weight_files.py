@@ -2,7 +2,9 @@
 
 import errno
 import os
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,9 @@ import pytest
 from gevar.errors import GevarError
 from gevar.om import OmBuilder
 from gevar.om.external_weights_writer import ExternalWeightMode
+from gevar.om.named_tensor import NamedTensor, write_tensors
 from gevar.session.relocation import ExternalWeightKind, relocate_model
+from gevar.types import DataType
 from tests.helpers.om_rules import check_file
 
 CALLS = ("open", "fsync", "replace", "link", "unlink", "stat", "fstat", "mkdir", "ftruncate", "dup")
@@ -92,6 +96,55 @@ def test_a_relocation(tmp_path: Path, kind: ExternalWeightKind, call: str, monke
     target = tmp_path / "new" / "m.om"
     fail_each(lambda: relocate_model(tmp_path / "m.om", target, kind=kind), tmp_path, call, monkeypatch)
     check_file(target.read_bytes(), target.parent / "weight" if kind == "file" else None)
+
+
+# --- a disk that is full ----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def largest_file(size_bytes: int) -> Iterator[None]:
+    """Let every write behind so many bytes of a file fail, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def write_tensor_file(path: Path) -> None:
+    write_tensors(path, [NamedTensor("a", DataType.DT_UINT8, (2000,), memoryview(bytes(range(250)) * 8))])
+
+
+WORK: dict[str, Callable[[Path], object]] = {
+    "export 0": lambda folder: net(1, 2).write(folder / "m.om"),
+    "export 1": lambda folder: net(1, 2).write(folder / "m.om", external_weight=1),
+    "export 2": lambda folder: net(1, 2).write(folder / "m.om", external_weight=2),
+    "files": lambda folder: relocate_model(folder / "from" / "m.om", folder / "m.om"),
+    "const": lambda folder: relocate_model(folder / "from" / "m.om", folder / "m.om", kind="const"),
+    "safetensors": lambda folder: write_tensor_file(folder / "w.safetensors"),
+    "npz": lambda folder: write_tensor_file(folder / "w.npz"),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_a_disk_that_is_full(tmp_path: Path, name: str) -> None:
+    (tmp_path / "from").mkdir()
+    net(3, 4).write(tmp_path / "from" / "m.om", external_weight=2)
+    before, opened, refused = files(tmp_path), open_files(), 0
+    for size_bytes in range(0, 20_000, 150):
+        try:
+            with largest_file(size_bytes):
+                WORK[name](tmp_path)
+        except OSError:
+            refused += 1
+            assert files(tmp_path) == before
+            assert not list(tmp_path.rglob(".gevar-*"))
+            assert open_files() == opened
+        else:
+            break
+    assert refused >= 10
+    assert files(tmp_path) != before
 
 
 def test_the_calls_are_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
