@@ -128,6 +128,34 @@ def test_a_second_start_compiles_nothing_and_gives_the_same(host: HostControls, 
     assert (tables[0], stored[0], states[0]) == (tables[1], stored[1], states[1])
 
 
+def test_a_graph_that_comes_again_converts_nothing_again(host: HostControls, tmp_path: Path) -> None:
+    """Its model is found in the cache, where it tells of the conversion that the bytes have behind them."""
+    with Session(host_runtime()) as session:
+        training = Training(session, ["FRACTAL_Z"], tmp_path)
+        training.step()
+        for _ in range(2):
+            session.remove_graph(2)
+            options = {"ge.graph_compiler_cache_dir": str(tmp_path), "ge.graph_key": "g2"}
+            session.add_graph(2, update(["FRACTAL_Z"]), options)
+            compiled = session.compile(2)
+            assert (compiled.is_from_cache, compiled.converted) == (True, ())
+            training.check()
+            training.step()
+
+
+def test_a_cached_model_of_other_weights_is_compiled_anew(host: HostControls, tmp_path: Path) -> None:
+    """One byte of a constant differs; the other start still finds its own."""
+    desc = TensorDesc(F32, Format.FORMAT_ND, (4,))
+    options = {"ge.graph_compiler_cache_dir": str(tmp_path), "ge.graph_key": "k"}
+    for number, (value, is_known) in enumerate([(1.0, False), (1.5, False), (1.0, True), (1.5, True)]):
+        graph = ComputeGraph("main")
+        x, c = data(graph, "x", 0, desc), const(graph, "c", np.full(4, value, np.float32), desc)
+        with Session(host_runtime(), options=options) as session:
+            session.add_graph(1, outputs(graph, op(graph, "sum", "Add", [x, c], desc)))
+            assert session.compile(1).is_from_cache == is_known, number
+            assert session.run(1, [np.ones(4, np.float32)])[0].tolist() == [value + 1] * 4
+
+
 def test_bytes_are_converted_when_the_graph_is_compiled(host: HostControls) -> None:
     """So that nobody reads or writes a variable in a form that its bytes do not have yet."""
     with Session(host_runtime()) as session:
