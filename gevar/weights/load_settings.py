@@ -3,9 +3,8 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
-
-from gevar.weights.file_reader import PAGE_BYTES
 
 DEFAULT_BLOCK_BYTES: Final = 2 << 20
 """Bytes read and copied at a time: fewer cost more calls, more leave the caches of a core."""
@@ -61,7 +60,8 @@ class LoadSettings:
         ``buffers``           ``GEVAR_LOAD_BUFFERS``    3 on a card; 1 on the host runtime, whose copies take
                                                         the same cores as reading
         ``past_cache``        ``GEVAR_LOAD_DIRECT``     yes where the bytes are more than half of the memory
-                                                        that is free, so that they would only push others out
+                                                        that is free or page cache, so that they would only
+                                                        push others out
         ====================  ========================  ======================================================
 
         Parameters
@@ -116,5 +116,9 @@ def _suiting_block(total_bytes: int) -> int:
 
 
 def _free_bytes() -> int:
-    """Memory that is free at this moment."""
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") + PAGE_BYTES
+    """Memory that programs may take at this moment, that of the page cache included."""
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return int(value.split()[0]) << 10
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

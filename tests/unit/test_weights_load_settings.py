@@ -1,5 +1,7 @@
 """Settings of an upload: argument before variable before default."""
 
+from pathlib import Path
+
 import pytest
 
 from gevar.weights import LoadSettings
@@ -43,3 +45,10 @@ def test_wrong_variables_are_refused(setting: str, value: str) -> None:
 def test_direct_is_yes_or_no() -> None:
     with pytest.raises(ValueError, match="give 0 or 1"):
         LoadSettings.choose(1, is_card=False, environ={"GEVAR_LOAD_DIRECT": "2"})
+
+
+def test_files_that_fit_twice_into_memory_go_through_the_page_cache() -> None:
+    lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    available = int(lines["MemAvailable"].split()[0]) << 10
+    assert not LoadSettings.choose(available // 8, is_card=False, environ={}).past_cache
+    assert LoadSettings.choose(available * 2, is_card=False, environ={}).past_cache
