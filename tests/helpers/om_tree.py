@@ -6,10 +6,10 @@ for every reader exactly if their trees are.
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.helpers.om_fields import numbers, varint
+from tests.helpers.om_fields import fields, numbers
 
 Tree = dict[str, Any]
 
@@ -64,29 +64,10 @@ MOBILE_ATTR = {**{n: kind for n, kind in ATTR.items() if n not in (15, 16)}, 15:
 TABLE_ATTRS = ("om_compress_version", "attr_name_enum", "attr_value_enum", "attrs_use_string_value")
 
 
-def wire_fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
-    """Yield number, wire type and value of each field."""
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
-        number, wire_type = tag >> 3, tag & 7
-        if wire_type == 0:
-            value, at = varint(data, at)
-            yield number, 0, value - (1 << 64) if value >> 63 else value
-            continue
-        size = {1: 8, 5: 4}.get(wire_type)
-        if size is None:
-            assert wire_type == 2, f"wire type {wire_type}"
-            size, at = varint(data, at)
-        assert at + size <= len(data), "a field leaves its message"
-        yield number, wire_type, data[at : at + size]
-        at += size
-
-
 def message_tree(data: bytes, kind: str, *, mobile: bool = False) -> Tree:
     """Return a message of a kind as a tree."""
     known, parts, unknown = MESSAGES[kind], dict[int, list[Any]](), list[tuple[int, Any]]()
-    for number, _, value in wire_fields(data):
+    for number, value in fields(data):
         if number in known:
             parts.setdefault(number, []).append(value)
         else:
@@ -122,7 +103,7 @@ def attr_trees(entries: Iterable[bytes], *, mobile: bool = False) -> Tree:
     found: Tree = {}
     for entry in entries:
         name, value = "", b""
-        for number, _, part in wire_fields(entry):
+        for number, part in fields(entry):
             name = part.decode() if number == 1 else name
             value = part if number == 2 else value
         found[name] = attr_tree(value, mobile=mobile)
@@ -132,7 +113,7 @@ def attr_trees(entries: Iterable[bytes], *, mobile: bool = False) -> Tree:
 def attr_tree(data: bytes, *, mobile: bool = False) -> tuple[Any, ...]:
     """Return an attribute as its field, its value and what is unknown in it; a mobile one by server names."""
     known, kind, parts, unknown = MOBILE_ATTR if mobile else ATTR, 0, list[Any](), list[tuple[int, Any]]()
-    for number, _, value in wire_fields(data):
+    for number, value in fields(data):
         if number not in known:
             unknown.append((number, value))
         elif number == kind:

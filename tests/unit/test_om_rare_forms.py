@@ -11,6 +11,7 @@ from gevar.om.facts import om_facts
 from gevar.om.om_file import Kind
 from tests.helpers import om_builder as build
 from tests.helpers.om_builder import field, message
+from tests.helpers.om_fields import fields
 from tests.helpers.om_rules import check_bundle, check_file
 from tests.helpers.om_tree import Tree, file_trees, message_tree, without_tables
 
@@ -218,11 +219,4 @@ def test_files_of_every_dialect_inside_others(tmp_path: Path) -> None:
 def nested_of(data: bytes) -> list[bytes]:
     """The OM files inside a flow model."""
     ((_, parts),) = file_trees(data)
-    subs = [message_fields(content) for kind, content in parts if kind == 7]
-    return [sub.get(3, b"") for sub in subs]
-
-
-def message_fields(data: bytes) -> dict[int, bytes]:
-    from tests.helpers.om_tree import wire_fields
-
-    return {number: value for number, _, value in wire_fields(data)}
+    return [dict(fields(content)).get(3, b"") for kind, content in parts if kind == 7]
