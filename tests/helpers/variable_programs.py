@@ -86,8 +86,8 @@ def uses(later: list[str]) -> st.SearchStrategy[Use]:
     return st.builds(
         lambda form, more, alike, **rest: Use(form, (form,) * alike + tuple(more), **rest),
         form=forms,
-        more=st.lists(forms, max_size=1),
-        alike=st.integers(0, 2),
+        more=st.sampled_from(([], [], [])) | st.lists(forms, max_size=1),
+        alike=st.sampled_from((0, 1, 1, 2)),
         writes=st.lists(st.sampled_from(("Assign", "AssignAdd", "AssignSub")), max_size=2).map(tuple),
         value=st.sampled_from(("const", "data", "computed", *later)),
         is_shared=st.booleans(),

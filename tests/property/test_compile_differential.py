@@ -101,6 +101,28 @@ def test_numbers_are_those_of_numpy(program: Program, is_folding: bool) -> None:
 
 @settings(max_examples=12, deadline=None)
 @given(programs())
+def test_a_session_that_was_stored_goes_on_elsewhere(program: Program) -> None:
+    """Roads and descriptions are restored; bytes come from elsewhere, and nobody has counted the changes."""
+    with Session(host_runtime()) as session:
+        first = Run(program, session, {}, None)
+        first.all()
+        vm = session.var_manager
+        stored = vm.var_manager_to_bytes()
+        held = {name: vm.read(name) for name in first.state}
+        roads = {name: vm.get_trans_road(name) for name in first.state}
+    with Session(host_runtime()) as session:
+        vm = session.var_manager
+        vm.var_manager_to_deserial(stored)
+        again = Run(program, session, {}, None)
+        for name, value in held.items():
+            vm.write(name, value)
+        again.state = first.state
+        again.all()
+        assert {name: vm.get_trans_road(name) for name in roads} == roads
+
+
+@settings(max_examples=12, deadline=None)
+@given(programs())
 def test_a_second_start_finds_all_and_gives_the_same(program: Program) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(2):
