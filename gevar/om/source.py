@@ -25,7 +25,7 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 class _Storage(Protocol):
     name: str
     size_bytes: int
-    status: os.stat_result | None
+    state: FileState | None
 
     def read(self, offset: int, size_bytes: int) -> bytes: ...
     def view(self, offset: int, size_bytes: int) -> memoryview: ...
@@ -35,7 +35,7 @@ class _Storage(Protocol):
 class _Buffer:
     """Bytes in memory, not copied."""
 
-    status: os.stat_result | None = None
+    state: FileState | None = None
 
     def __init__(self, data: bytes | bytearray | memoryview, name: str) -> None:
         self._data = memoryview(data).cast("B").toreadonly()
@@ -65,11 +65,12 @@ class _File:
         self._fd = fd
         self._map: mmap.mmap | None = None
         self._lock = threading.Lock()
-        self.status: os.stat_result | None = os.fstat(fd)
-        if not stat.S_ISREG(self.status.st_mode):
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
             self.close()
             raise ModelFileError(self.name, 0, "file", "not a regular file", status=_PATH_INVALID)
-        self.size_bytes = self.status.st_size
+        self.size_bytes = found.st_size
+        self.state: FileState | None = file_state(found)
 
     def read(self, offset: int, size_bytes: int) -> bytes:
         self._check_open()
@@ -112,6 +113,41 @@ class _File:
         raise ModelFileError(self.name, offset, "file", reason)
 
 
+def _open_as(path: str | PathLike[str], state: FileState | None) -> _File:
+    """Open a file that must be what it was, where that is known."""
+    file = _File(path)
+    if state not in (None, file.state):
+        file.close()
+        raise ModelFileError(file.name, 0, "file", "changed since it was looked at; try again")
+    return file
+
+
+class _ClosedFile:
+    """A regular file that is opened for each read."""
+
+    def __init__(self, path: str | PathLike[str], state: FileState) -> None:
+        self.name = os.fspath(path)
+        self.state: FileState | None = state
+        self.size_bytes = state.size_bytes
+
+    def read(self, offset: int, size_bytes: int) -> bytes:
+        file = _open_as(self.name, self.state)
+        try:
+            return file.read(offset, size_bytes)
+        finally:
+            file.close()
+
+    def view(self, offset: int, size_bytes: int) -> memoryview:
+        file = _open_as(self.name, self.state)
+        try:
+            return file.view(offset, size_bytes)
+        finally:
+            file.close()
+
+    def close(self) -> None:
+        pass
+
+
 class ByteSource:
     """A range of a file or buffer: all offsets count from its start, all errors name the place in the whole file.
 
@@ -132,11 +168,15 @@ class ByteSource:
         ModelFileError
             The path cannot be opened, is not a regular file, or is another one by now. Nothing stays open.
         """
-        source = cls(_File(path))
-        if state not in (None, source.state):
-            source.close()
-            raise source.error(0, "file", "changed since it was looked at; try again")
-        return source
+        return cls(_open_as(path, state))
+
+    @classmethod
+    def of_known_file(cls, path: str | PathLike[str], state: FileState) -> "ByteSource":
+        """Take a regular file that somebody has looked at, and open it only while it is read: any number may be known.
+
+        Reading raises `ModelFileError` where the file cannot be opened, or is another one by now.
+        """
+        return cls(_ClosedFile(path, state))
 
     @classmethod
     def of_file_in(cls, folder: Path, path: Path) -> "ByteSource":
@@ -162,12 +202,7 @@ class ByteSource:
     @property
     def state(self) -> FileState | None:
         """What the file was when it was opened, for who opens it again; None for a buffer."""
-        return None if self.status is None else file_state(self.status)
-
-    @property
-    def status(self) -> os.stat_result | None:
-        """What the file was when it was opened; None for a buffer."""
-        return self._storage.status
+        return self._storage.state
 
     def range(self, offset: int, size_bytes: int, field: str) -> "ByteSource":
         """Return a part of this range as a source of its own.

@@ -10,7 +10,7 @@ from gevar.graph import Node
 from gevar.om import GeModel, GeRootModel, StreamedBytes
 from gevar.om.node import FILECONSTANT
 from gevar.om.source import ByteSource
-from gevar.om.stored_bytes import CHUNK_BYTES, digest_of
+from gevar.om.stored_bytes import digest_of
 from gevar.om.weight_digests import DIGESTS_FILE, RegionDigest, read_digests
 from gevar.status import FAILED
 from gevar.weights import FileConstantInfo, WeightDirectory, WeightFile, file_constant_info
@@ -31,18 +31,9 @@ class ExternalNode:
 
     @property
     def content(self) -> StreamedBytes:
-        """Its bytes; the file is opened while they are read, so any number of files may be named."""
-        offset, end, state = self.info.offset, self.info.offset + self.info.needed_bytes, self.file.state
-
-        def read() -> Iterator[bytes]:
-            source = ByteSource.of_file(self.file.path, state)
-            try:
-                for start in range(offset, end, CHUNK_BYTES):
-                    yield source.read(start, min(CHUNK_BYTES, end - start), f"weight {self.info.name}")
-            finally:
-                source.close()
-
-        return StreamedBytes(self.info.needed_bytes, read)
+        """Its bytes; the file is open only while they are read."""
+        source = ByteSource.of_known_file(self.file.path, self.file.state)
+        return StreamedBytes.of_source(source, self.info.offset, self.info.needed_bytes, f"weight {self.info.name}")
 
 
 def nodes_of(model: GeModel) -> Iterator[Node]:

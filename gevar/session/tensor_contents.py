@@ -65,13 +65,12 @@ def tensor_contents(om: OmFile, weight_dir: str | PathLike[str] | None) -> Itera
             info = file_constant_info(tensor.var_op(), {})
             file = folder.find(info)
             info.check_room(file.path, file.size_bytes)
+            sources.setdefault(file.path, ByteSource.of_known_file(file.path, file.state))
             found: FileRegion | memoryview | None = FileRegion(file.path, info.offset, info.needed_bytes, file.state)
         else:
             found = tensor.content(path)
         if isinstance(found, FileRegion):
-            where = Path(found.path)
-            source = sources.setdefault(where, om.source if where == path else ByteSource.of_file(where, found.state))
-            what = f"tensor {tensor.node.name}"
+            source, what = sources[found.path], f"tensor {tensor.node.name}"
             yield TensorContent(tensor, StreamedBytes.of_source(source, found.offset, found.size_bytes, what))
         else:
             yield TensorContent(tensor, found)

@@ -4,9 +4,11 @@ A reader past the page cache (``O_DIRECT``) takes places, sizes and memory at mu
 refuses that, the file is read through the cache, and the reader says why.
 """
 
+import errno
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -111,6 +113,57 @@ class PreadReader:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+class ReopeningReader:
+    """Read a file that is open only while it is read, for loads of more files than a process may have open.
+
+    Parameters
+    ----------
+    path
+        The file.
+    past_cache
+        Whether to read past the page cache where that is possible.
+    open_file
+        Opens it, each time anew.
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened.
+
+    Thread safety: any thread may read.
+    """
+
+    descriptor: int | None = None
+
+    def __init__(self, path: Path, past_cache: bool, open_file: OpenFile) -> None:
+        self._open = partial(open_file, path, past_cache)
+        reader = self._open()
+        self.align_bytes, self.mode, self.state = reader.align_bytes, reader.mode, reader.state
+        reader.close()
+
+    def read_into(self, offset: int, view: memoryview) -> int:
+        """Read as `FileReader` says; raise `OSError` (ESTALE) where the file is another one by now."""
+        reader = self._open()
+        try:
+            if reader.state != self.state:
+                raise OSError(errno.ESTALE, "the file changed while it was read")
+            return reader.read_into(offset, view)
+        finally:
+            reader.close()
+
+    def change(self) -> str:
+        """Compare the file that has the name now with what was opened."""
+        try:
+            reader = self._open()
+        except OSError as error:
+            return f"the file went away while it was read: {error.strerror}"
+        reader.close()
+        return "" if reader.state == self.state else "the file changed while it was read"
+
+    def close(self) -> None:
+        """Do nothing: the file is closed."""
 
 
 def open_region(region: FileRegion, stack: ExitStack) -> int:

@@ -1,5 +1,8 @@
 """The files of an upload: opened before anything is moved, held to what they were until all of it is there."""
 
+import os
+import resource
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -7,12 +10,24 @@ from pathlib import Path
 import numpy as np
 
 from gevar.errors import LoadError
-from gevar.weights.file_reader import FileReader, OpenFile
+from gevar.weights.file_reader import FileReader, OpenFile, ReopeningReader
 from gevar.weights.upload_arrays import UploadArrays
 
 
+def _most_open() -> int:
+    """Return how many files a load keeps open: half of those that the process may open still."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return sys.maxsize
+    try:
+        used = sum(int(number) < limit for number in os.listdir("/proc/self/fd"))  # noqa: PTH208
+    except OSError:  # no /proc here: a guess
+        used = 0
+    return (limit - used) // 2
+
+
 class OpenFiles:
-    """Readers of the files that requests name; the stack closes them.
+    """Readers of the files that requests name; the stack closes them. Of very many files some are opened for each read.
 
     Parameters
     ----------
@@ -34,11 +49,15 @@ class OpenFiles:
     def __init__(self, arrays: UploadArrays, open_file: OpenFile, past_cache: bool, stack: ExitStack) -> None:
         self._arrays = arrays
         self._readers: dict[int, FileReader] = {}
+        most = _most_open()
         for number, source in enumerate(arrays.sources):
             if not isinstance(source, Path):
                 continue
             try:
-                reader = open_file(source, past_cache)
+                if len(self._readers) < most:
+                    reader = open_file(source, past_cache)
+                else:
+                    reader = ReopeningReader(source, past_cache, open_file)
             except OSError as error:
                 raise self._refused(number, error.strerror or str(error)) from error
             stack.callback(reader.close)
