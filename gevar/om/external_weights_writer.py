@@ -37,7 +37,7 @@ INDIVIDUAL: Final = 1
 
 def movable_nodes(model: OmModelSpec) -> list[NodeSpec]:
     """Return the constants of a model that have bytes."""
-    return [node for node in model.nodes if node.type in CONST_TYPES and node.data]
+    return [node for node in model.nodes if node.type in CONST_TYPES and node.data is not None and node.data.nbytes]
 
 
 class ExternalWeightsWriter:
