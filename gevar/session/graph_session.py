@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from gevar.compile import GraphRebuildStateCtrl
+from gevar.compile.switches import refuse_reading_back
 from gevar.errors import GraphError
 from gevar.graph import ComputeGraph, Model
+from gevar.om import GeRootModel
 from gevar.proto import ge_ir
 from gevar.session.caller_device import caller_device
 from gevar.session.graph_calls import DATA
@@ -99,6 +101,16 @@ class GraphSession:
                 options = {**session.options, **added.options}
                 added.compiled = compile_graph(graph, session.var_manager, self.rebuild_ctrl, options, self.device_id)
             return added.compiled
+
+    def get_compiled_model(self, graph_id: int) -> GeRootModel:
+        """Do `Session.get_compiled_model`."""
+        with self.session.lock:
+            self.session.check_open()
+            added = self._find(graph_id)
+            refuse_reading_back({**self.session.options, **added.options})
+            if added.compiled is None:
+                raise GraphError(None, f"id {graph_id} is not compiled; compile it first", status=PARAM_INVALID)
+            return added.compiled.model
 
     def run(self, graph_id: int, inputs: GraphInputs) -> list[Array]:
         """Do `Session.run`."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gevar.graph import ComputeGraph
+    from gevar.om import GeRootModel
     from gevar.proto.ge_ir import GraphDef, ModelDef
     from gevar.session.graph_compiler import CompiledGraph
     from gevar.session.graph_executor import GraphInputs
@@ -83,6 +84,22 @@ class GraphsOfSession:
         Source: GE source, api/session/session/inner_session.cc, InnerSession::CompileGraph.
         """
         return self._graph_session().compile(graph_id)
+
+    def get_compiled_model(self, graph_id: int) -> "GeRootModel":
+        """Return the model that a graph was compiled to, to keep it elsewhere; `gevar.om.write_om` writes it to a file.
+
+        Raises
+        ------
+        GraphError
+            The session has no such graph, or it is not compiled yet (status PARAM_INVALID). Or the option
+            `ge.exec.variable_acc` is exactly `True`, so that the next graph may change its variables (status
+            UNSUPPORTED).
+        StateError
+            The session is closed.
+
+        Source: GE source, compiler/graph/manager/graph_manager.cc, GraphManager::GetCompiledModel.
+        """
+        return self._graph_session().get_compiled_model(graph_id)
 
     def run(self, graph_id: int, inputs: "GraphInputs" = ()) -> "list[Array]":
         """Run a graph on its device with the kernels of the host; compile and load it first where it must be.

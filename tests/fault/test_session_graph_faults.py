@@ -12,6 +12,7 @@ from gevar import Session
 from gevar.errors import AclError, GevarError, GraphError, ModelFileError, StateError, VariableError
 from gevar.formats import transfer
 from gevar.graph import ComputeGraph, OpDesc
+from gevar.om import open_om, write_om
 from gevar.proto import ge_ir
 from gevar.session import graph_compiler
 from gevar.session.graph_executor import GraphExecutor
@@ -328,6 +329,24 @@ def test_ids_options_and_sessions_that_are_wrong(host: HostControls) -> None:
             pytest.raises(error, match="is 'one'" if device == "one" else "107001"),
         ):
             session.add_graph(1, predict())
+
+
+def test_a_model_is_read_back_unless_variables_may_change(host: HostControls, tmp_path: Path) -> None:
+    with Session(host_runtime()) as session:
+        session.add_graph(1, predict())
+        session.add_graph(2, predict(), {"ge.exec.variable_acc": "True"})
+        for number in (1, 2, 3):
+            with pytest.raises(GraphError) as caught:
+                session.get_compiled_model(number)
+            assert caught.value.status == (UNSUPPORTED if number == 2 else PARAM_INVALID)
+        compiled = session.compile(1)
+        assert session.get_compiled_model(1) is compiled.model
+        write_om(tmp_path / "one.om", session.get_compiled_model(1))
+        with open_om(tmp_path / "one.om") as om:
+            assert om.models[0].name == "predict"
+        session.compile(2)
+        with pytest.raises(GraphError, match=r"set it to False"):
+            session.get_compiled_model(2)
 
 
 def test_a_changed_copy_of_a_graph_does_not_count(host: HostControls) -> None:

@@ -72,7 +72,7 @@ class Use:
 class Program:
     """Graphs by id, each with its uses by variable, and which are run.
 
-    Variables may be described without the meaning of their axes, and graphs may do their work in a graph that they call.
+    Variables may be described without the meaning of their axes; graphs may do their work in a graph that they call.
     """
 
     graphs: Mapping[int, Mapping[str, Use]]
