@@ -575,9 +575,14 @@ int acl_hostacl_info(const acl_table *table, char *buf, size_t len);
 
 uint32_t format_float_to_float16(const uint32_t *src, uint16_t *dst, size_t count);
 uint32_t format_int32_to_float16(const int32_t *src, uint16_t *dst, size_t count);
-void format_upper_patterns(const uint32_t *src, uint16_t *dst, size_t count);
-void format_look_up(const void *src, int src_width, const void *table, int dst_width, void *dst, size_t count);
-int format_any_within_2(const uint16_t *src, uint16_t first, uint16_t span, size_t count);
-int format_any_within_1(const uint8_t *src, uint8_t first, uint8_t span, size_t count);
+typedef struct {
+    int src_width, dst_width;
+    const void *results;
+    const uint8_t *losses;
+    size_t range_count;
+    const uint16_t *ranges;
+} format_table;
+
+void format_by_table(const format_table *table, const void *src, int width, void *dst, size_t count, int64_t *lost);
 int format_copy(void *dst, int64_t dst_size, const void *src, int64_t src_size, int axes, const int64_t *shape,
                 const int64_t *dst_steps, const int64_t *src_steps, int64_t width, int64_t filled);

@@ -1,8 +1,9 @@
 /* Loops of gevar.formats for which numpy has no fast form: float16, and look-ups in a table of all bit patterns.
  *
  * Each goes over one block of elements that the caller chose; it allocates nothing, keeps no state, and may run in any
- * number of threads. Losses are only noticed here; the caller counts them, in the few blocks that have any. The loops
- * are written so that the compiler vectorizes them; on x86-64 a second version for AVX2 is chosen at run time. */
+ * number of threads. What a cast to float16 loses is only noticed here; the caller counts it, in the few blocks that
+ * have any. The loops are written so that the compiler vectorizes them; on x86-64 a second version for AVX2 is chosen
+ * at run time, but under the thread sanitizer, which cannot run that early. */
 
 #ifndef ACL_SHIM_FORMAT_LOOPS_H
 #define ACL_SHIM_FORMAT_LOOPS_H
@@ -11,7 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&                           \
+    !defined(__SANITIZE_THREAD__)
 #define FORMAT_LOOP __attribute__((target_clones("avx2", "default"), optimize("O3"))) static
 #else
 #define FORMAT_LOOP static
@@ -70,40 +72,6 @@ FORMAT_LOOP void format_upper_patterns(const uint32_t *restrict src, uint16_t *r
     }
 }
 
-#define FORMAT_LOOK_UP(source, result)                                                                                 \
-    do {                                                                                                               \
-        const source *restrict from = src;                                                                             \
-        const result *restrict known = table;                                                                          \
-        result *restrict to = dst;                                                                                     \
-        for (size_t i = 0; i < count; i++) {                                                                           \
-            to[i] = known[from[i]];                                                                                    \
-        }                                                                                                              \
-    } while (0)
-
-/* Writes the table's element at each pattern. Patterns have one or two bytes, elements one, two or four; the table has
- * an element for every pattern. */
-static void format_look_up(const void *src, int src_width, const void *table, int dst_width, void *dst, size_t count) {
-    switch (src_width << 4 | dst_width) {
-    case 0x11:
-        FORMAT_LOOK_UP(uint8_t, uint8_t);
-        break;
-    case 0x12:
-        FORMAT_LOOK_UP(uint8_t, uint16_t);
-        break;
-    case 0x14:
-        FORMAT_LOOK_UP(uint8_t, uint32_t);
-        break;
-    case 0x21:
-        FORMAT_LOOK_UP(uint16_t, uint8_t);
-        break;
-    case 0x22:
-        FORMAT_LOOK_UP(uint16_t, uint16_t);
-        break;
-    default:
-        FORMAT_LOOK_UP(uint16_t, uint32_t);
-    }
-}
-
 /* Whether any pattern lies in the range of span + 1 patterns from first. */
 FORMAT_LOOP int format_any_within_2(const uint16_t *restrict src, uint16_t first, uint16_t span, size_t count) {
     uint16_t found = 0;
@@ -119,6 +87,89 @@ FORMAT_LOOP int format_any_within_1(const uint8_t *restrict src, uint8_t first, 
         found |= (uint8_t)((uint8_t)(src[i] - first) <= span);
     }
     return found;
+}
+
+/* Writes the element of a table at each pattern. */
+#define FORMAT_LOOK_UP(name, source, result)                                                                           \
+    static void name(const source *restrict src, const result *restrict table, result *restrict dst, size_t count) {   \
+        for (size_t i = 0; i < count; i++) {                                                                           \
+            dst[i] = table[src[i]];                                                                                    \
+        }                                                                                                              \
+    }
+
+FORMAT_LOOK_UP(format_look_up_1_2, uint8_t, uint16_t)
+FORMAT_LOOK_UP(format_look_up_1_4, uint8_t, uint32_t)
+FORMAT_LOOK_UP(format_look_up_2_2, uint16_t, uint16_t)
+FORMAT_LOOK_UP(format_look_up_rest_2_1, uint16_t, uint8_t)
+
+/* Four results are written at once: one store for each is what takes longest. */
+static void format_look_up_2_1(const uint16_t *restrict src, const uint8_t *restrict table, uint8_t *restrict dst,
+                               size_t count) {
+    size_t i = 0;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    for (; i + 4 <= count; i += 4) {
+        const uint32_t four = table[src[i]] | (uint32_t)table[src[i + 1]] << 8 | (uint32_t)table[src[i + 2]] << 16 |
+                              (uint32_t)table[src[i + 3]] << 24;
+        memcpy(dst + i, &four, sizeof four);
+    }
+#endif
+    format_look_up_rest_2_1(src + i, table, dst + i, count - i);
+}
+
+/* The results of all patterns of one or two bytes, and what each loses. */
+typedef struct {
+    int src_width, dst_width; /* bytes of a pattern and of a result: 1 and 2, 1 and 4, 2 and 1, or 2 and 2 */
+    const void *results;
+    const uint8_t *losses; /* flags of each pattern; the lower three are counted */
+    size_t range_count;
+    const uint16_t *ranges; /* where patterns with flags are: the first of a range, and how far the last is from it */
+} format_table;
+
+enum { FORMAT_PART = 4096 /* elements that are cast and looked over while the first-level cache has them */ };
+
+static void format_look_up(const format_table *table, const void *patterns, void *dst, size_t count) {
+    if (table->src_width == 1 && table->dst_width == 2) {
+        format_look_up_1_2(patterns, table->results, dst, count);
+    } else if (table->src_width == 1) {
+        format_look_up_1_4(patterns, table->results, dst, count);
+    } else if (table->dst_width == 1) {
+        format_look_up_2_1(patterns, table->results, dst, count);
+    } else {
+        format_look_up_2_2(patterns, table->results, dst, count);
+    }
+}
+
+/* Adds the elements that have each of the flags. */
+static void format_count_losses(const format_table *table, const void *patterns, size_t count, int64_t *lost) {
+    int found = 0;
+    for (size_t i = 0; i < table->range_count && !found; i++) {
+        const uint16_t first = table->ranges[2 * i], span = table->ranges[2 * i + 1];
+        found = table->src_width == 1 ? format_any_within_1(patterns, (uint8_t)first, (uint8_t)span, count)
+                                      : format_any_within_2(patterns, first, span, count);
+    }
+    for (size_t i = 0; found && i < count; i++) {
+        const size_t pattern = table->src_width == 1 ? ((const uint8_t *)patterns)[i] : ((const uint16_t *)patterns)[i];
+        for (int flag = 0; flag < 3; flag++) {
+            lost[flag] += table->losses[pattern] >> flag & 1;
+        }
+    }
+}
+
+/* Casts elements by a table of their patterns, or of the upper two bytes where they have four, and adds to `lost` the
+ * elements that have each of the three flags. */
+static void format_by_table(const format_table *table, const void *src, int width, void *dst, size_t count,
+                            int64_t *lost) {
+    uint16_t upper[FORMAT_PART];
+    for (size_t start = 0; start < count; start += FORMAT_PART) {
+        const size_t part = count - start < FORMAT_PART ? count - start : FORMAT_PART;
+        const void *patterns = (const char *)src + start * (size_t)width;
+        if (width == 4) {
+            format_upper_patterns(patterns, upper, part);
+            patterns = upper;
+        }
+        format_look_up(table, patterns, (char *)dst + start * (size_t)table->dst_width, part);
+        format_count_losses(table, patterns, part, lost);
+    }
 }
 
 #endif

@@ -14,7 +14,7 @@ _Patterns = npt.NDArray[np.unsignedinteger]
 
 def _pointer(kind: str, array: npt.NDArray[np.generic]) -> object:
     """Where the elements are; the array must outlive it."""
-    return cast(object, ffi.cast(kind, array.ctypes.data))
+    return cast(object, ffi.cast(kind, array.__array_interface__["data"][0]))
 
 
 def float_to_float16(src: npt.NDArray[np.float32], out: npt.NDArray[np.float16]) -> int:
@@ -30,27 +30,36 @@ def int32_to_float16(src: npt.NDArray[np.int32], out: npt.NDArray[np.float16]) -
     return cast(int, lib.format_int32_to_float16(_pointer("int32_t *", src), _pointer("uint16_t *", out), len(src)))
 
 
-def upper_patterns(src: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
-    """Return the upper two bytes of each element, the lowest bit set where a lower one was."""
-    upper = np.empty(len(src), np.uint16)
-    lib.format_upper_patterns(_pointer("uint32_t *", src), _pointer("uint16_t *", upper), len(src))
-    return upper
+def loop_table(results: _Patterns, losses: npt.NDArray[np.uint8], lossy: npt.NDArray[np.uint16]) -> object:
+    """Return what `by_table` needs of a table; the arrays must outlive it.
 
-
-def look_up(table: _Patterns, patterns: _Patterns, out: _Patterns) -> None:
-    """Write the table's element at each pattern; the table has one for every pattern."""
-    lib.format_look_up(
-        _pointer("void *", patterns),
-        patterns.itemsize,
-        _pointer("void *", table),
-        table.itemsize,
-        _pointer("void *", out),
-        len(patterns),
+    Parameters
+    ----------
+    results
+        Pattern of the result per pattern of one or two bytes.
+    losses
+        Three flags per pattern.
+    lossy
+        Ranges that hold all patterns with flags: the first one, and how far the last one is from it.
+    """
+    return ffi.new(
+        "format_table *",
+        {
+            "src_width": 1 if len(results) == 1 << 8 else 2,
+            "dst_width": results.itemsize,
+            "results": _pointer("void *", results),
+            "losses": _pointer("uint8_t *", losses),
+            "range_count": len(lossy),
+            "ranges": _pointer("uint16_t *", lossy),
+        },
     )
 
 
-def any_within(patterns: _Patterns, first: int, span: int) -> bool:
-    """Tell whether any pattern lies in the range of `span` + 1 patterns from `first`."""
-    if patterns.itemsize == 1:
-        return bool(lib.format_any_within_1(_pointer("uint8_t *", patterns), first, span, len(patterns)))
-    return bool(lib.format_any_within_2(_pointer("uint16_t *", patterns), first, span, len(patterns)))
+def by_table(table: object, src: npt.NDArray[np.generic], out: _Patterns) -> tuple[int, int, int]:
+    """Write the results of some elements, and return how many of them have each flag.
+
+    Elements of four bytes take part with their upper two, the lowest bit set where a lower one was.
+    """
+    lost = ffi.new("int64_t[3]")
+    lib.format_by_table(table, _pointer("void *", src), src.itemsize, _pointer("void *", out), len(src), lost)
+    return lost[0], lost[1], lost[2]

@@ -131,11 +131,9 @@ def bf16_to_float(src: _Array, out: npt.NDArray[np.float32], _ieee: bool) -> Cas
 
 def float_to_byte(destination: DataType, src: npt.NDArray[np.float32], out: _Array, ieee: bool) -> CastCounts:
     """Cast to a floating type of one byte."""
-    table = pattern_table(DataType.DT_BF16, destination, ieee)
-    return table.cast(block_loops.upper_patterns(src), out.view(np.uint8))
+    return pattern_table(DataType.DT_BF16, destination, ieee).cast(src, out.view(np.uint8))
 
 
 def by_pattern(source: DataType, destination: DataType, src: _Array, out: _Array, ieee: bool) -> CastCounts:
     """Cast from a floating type of one or two bytes."""
-    table = pattern_table(source, destination, ieee)
-    return table.cast(src.view(f"u{source.size_code}"), out.view(f"u{destination.size_code}"))
+    return pattern_table(source, destination, ieee).cast(src, out.view(f"u{destination.size_code}"))

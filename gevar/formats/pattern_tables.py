@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gevar.formats.block_loops import any_within, look_up
+from gevar.formats.block_loops import by_table, loop_table
 from gevar.formats.cast_counts import NOTHING_LOST, CastCounts
 from gevar.formats.hifloat8 import INFINITY_CODE, hifloat8_values, to_hifloat8
 from gevar.types import DataType
@@ -23,6 +23,7 @@ _HIFLOAT8_NAN_IN_FLOAT16: Final = 0x7C01
 """What GE makes of the NaN of hifloat8 in float16."""
 
 _SATURATED, _NAN, _LOST = 1, 2, 4
+"""Flags of a pattern, in the order of their counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +36,21 @@ class PatternTable:
         Pattern of the result per pattern of the source.
     losses : numpy.ndarray
         Flags per pattern of the source.
-    lossy : tuple of (int, int)
-        Ranges of patterns that lose something: first pattern, and how far the last one is from it.
+    lossy : numpy.ndarray
+        Ranges of patterns that hold all that lose something: first pattern, and how far the last one is from it.
+    loop : object
+        The same for the compiled loop.
     """
 
     results: npt.NDArray[np.unsignedinteger]
     losses: npt.NDArray[np.uint8]
-    lossy: tuple[tuple[int, int], ...]
+    lossy: npt.NDArray[np.uint16]
+    loop: object
 
-    def cast(self, patterns: npt.NDArray[np.unsignedinteger], out: npt.NDArray[np.unsignedinteger]) -> CastCounts:
-        """Write the results of some patterns and return what they lose."""
-        look_up(self.results, patterns, out)
-        if not any(any_within(patterns, first, span) for first, span in self.lossy):
-            return NOTHING_LOST
-        flags = np.bincount(self.losses[patterns], minlength=8)
-        saturated, nan, lost = (
-            int(sum(flags[kind] for kind in range(8) if kind & flag)) for flag in (_SATURATED, _NAN, _LOST)
-        )
-        return CastCounts(saturated, 0, nan, lost)
+    def cast(self, elements: _Array, out: npt.NDArray[np.unsignedinteger]) -> CastCounts:
+        """Write the results of some elements, of patterns or of float32, and return what they lose."""
+        saturated, nan, lost = by_table(self.loop, elements, out)
+        return CastCounts(saturated, 0, nan, lost) if saturated or nan or lost else NOTHING_LOST
 
 
 @cache
@@ -71,9 +69,8 @@ def pattern_table(source: DataType, destination: DataType, ieee: bool) -> Patter
         if not ieee:
             results[[INFINITY_CODE, INFINITY_CODE | 0x80]] = _MAX_FLOAT16, _MAX_FLOAT16 | 0x8000
     losses = _losses(values, _values(destination, results))
-    edges = np.flatnonzero(np.diff(losses != 0, prepend=False, append=False))
-    lossy = tuple((int(first), int(end - 1 - first)) for first, end in edges.reshape(-1, 2))
-    return PatternTable(results, losses, lossy)
+    lossy = _ranges(losses)
+    return PatternTable(results, losses, lossy, loop_table(results, losses, lossy))
 
 
 def _values(dtype: DataType, patterns: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.float32]:
@@ -92,3 +89,11 @@ def _losses(values: npt.NDArray[np.float32], results: npt.NDArray[np.float32]) -
     lost = broken | nan & ~np.isnan(results)
     flags: npt.NDArray[np.uint8] = (broken * _SATURATED + nan * _NAN + lost * _LOST).astype(np.uint8)
     return flags
+
+
+def _ranges(losses: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
+    """Ranges of the patterns with flags; one pattern without any, infinity mostly, does not part them."""
+    flagged = losses != 0
+    flagged[1:-1] |= flagged[:-2] & flagged[2:]
+    edges = np.flatnonzero(np.diff(flagged, prepend=False, append=False))
+    return np.array([(first, end - 1 - first) for first, end in edges.reshape(-1, 2)], np.uint16)

@@ -3,9 +3,14 @@
 import threading
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from gevar.formats import block_loops
+from gevar.formats.pattern_tables import pattern_table
+from gevar.types import DataType
+
+Flags = npt.NDArray[np.uint8]
 
 COUNTS = [1, 2, 3, 7, 8, 9, 15, 16, 17, 1000, 65536]
 """Lengths around those of vector registers, and one block."""
@@ -58,41 +63,89 @@ def test_int32_to_float16_is_numpys_with_a_limit(count: int) -> None:
     assert largest == np.abs(values.astype(np.int64)).max() == 2**31
 
 
-@pytest.mark.parametrize("count", COUNTS)
-def test_upper_patterns(count: int) -> None:
-    bits = patterns(count, 4)
-    bits[::3] &= 0xFFFF0000
-    upper = block_loops.upper_patterns(bits.view(np.float32))
-    assert upper.tolist() == ((bits >> 16) | ((bits & 0xFFFF) != 0)).tolist()
+def ranges_of(losses: Flags) -> npt.NDArray[np.uint16]:
+    """One range for each pattern with flags, and none for others."""
+    return np.array([(pattern, 0) for pattern in np.flatnonzero(losses)], np.uint16).reshape(-1, 2)
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize(("source", "result"), [(1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (2, 4)])
-def test_look_up_is_numpys_take(source: int, result: int, count: int) -> None:
+def expected_counts(losses: Flags) -> tuple[int, ...]:
+    return tuple(int(np.count_nonzero(losses & flag)) for flag in (1, 2, 4))
+
+
+@pytest.mark.parametrize("count", [*COUNTS, 4095, 4096, 4097])
+@pytest.mark.parametrize(("source", "result"), [(1, 2), (1, 4), (2, 1), (2, 2)])
+def test_by_table_is_numpys_take_and_counts_every_flag(source: int, result: int, count: int) -> None:
     table, found = patterns(1 << 8 * source, result), patterns(count, source, 1)
+    losses = np.zeros(len(table), np.uint8)
+    losses[::3] = np.arange(len(losses[::3])) % 8
+    lossy = np.array([[0, 0], [1, len(table) - 2]], np.uint16)
     out = np.full(count + 1, 7, f"u{result}")
-    block_loops.look_up(table, found, out[:count])
+    counts = block_loops.by_table(block_loops.loop_table(table, losses, lossy), found, out[:count])
     assert out[:count].tolist() == table[found].tolist()
     assert out[count] == 7
+    assert counts == expected_counts(losses[found])
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_floats_take_part_with_their_upper_patterns(count: int) -> None:
+    bits = patterns(count, 4)
+    bits[::3] &= 0xFFFF0000
+    upper = (bits >> 16) | ((bits & 0xFFFF) != 0)
+    table, losses = patterns(1 << 16, 1), np.zeros(1 << 16, np.uint8)
+    losses[upper[0]] = 5
+    loop_table = block_loops.loop_table(table, losses, ranges := ranges_of(losses))
+    out = np.zeros(count, np.uint8)
+    counts = block_loops.by_table(loop_table, bits.view(np.float32), out)
+    assert len(ranges) == 1
+    assert out.tolist() == table[upper].tolist()
+    assert counts == expected_counts(losses[upper])
 
 
 @pytest.mark.parametrize("width", [1, 2])
 @pytest.mark.parametrize("count", COUNTS)
-def test_any_within_sees_both_ends_of_a_range_everywhere(width: int, count: int) -> None:
+def test_both_ends_of_a_range_are_seen_everywhere(width: int, count: int) -> None:
     top = (1 << 8 * width) - 1
+    table = np.zeros(top + 1, np.uint16)
     for first, span in ((5, 3), (0, 0), (top, 0), (top - 9, 9)):
-        outside = np.full(count, 100, f"u{width}")
-        assert not block_loops.any_within(outside, first, span)
+        losses = np.full(top + 1, 7, np.uint8)  # what no range names is not looked up
+        loop_table = block_loops.loop_table(table, losses, ranges := np.array([[first, span]], np.uint16))
+        out = np.zeros(count, np.uint16)
+        elements = np.full(count, 100, f"u{width}")
+        assert block_loops.by_table(loop_table, elements, out) == (0, 0, 0)
         for place in {0, count // 2, count - 1}:
-            for pattern in (first, first + span):
-                one = outside.copy()
+            for pattern in {first - 1, first, first + span, first + span + 1} & set(range(top + 1)):
+                one = elements.copy()
                 one[place] = pattern
-                assert block_loops.any_within(one, first, span)
-            for pattern in (first - 1, first + span + 1):
-                if 0 <= pattern <= top:
-                    one = outside.copy()
-                    one[place] = pattern
-                    assert not block_loops.any_within(one, first, span)
+                seen = block_loops.by_table(loop_table, one, out) != (0, 0, 0)
+                assert seen == (first <= pattern <= first + span)
+        assert len(ranges) == 1
+
+
+@pytest.mark.parametrize("ieee", [True, False])
+@pytest.mark.parametrize(
+    ("source", "destination"),
+    [
+        (DataType.DT_FLOAT16, DataType.DT_HIFLOAT8),
+        (DataType.DT_BF16, DataType.DT_FLOAT16),
+        (DataType.DT_BF16, DataType.DT_FLOAT8_E8M0),
+        (DataType.DT_HIFLOAT8, DataType.DT_FLOAT16),
+        (DataType.DT_FLOAT8_E5M2, DataType.DT_BF16),
+        (DataType.DT_FLOAT8_E8M0, DataType.DT_FLOAT),
+    ],
+)
+def test_ranges_hold_every_pattern_that_loses_something(source: DataType, destination: DataType, ieee: bool) -> None:
+    table = pattern_table(source, destination, ieee)
+    inside = np.zeros(len(table.losses), bool)
+    for first, span in table.lossy.tolist():
+        assert not inside[first : first + span + 1].any()
+        inside[first : first + span + 1] = True
+    assert inside[table.losses != 0].all()
+    assert np.count_nonzero(inside & (table.losses == 0)) <= len(table.lossy)
+    everything = np.arange(len(table.results), dtype=f"u{source.size_code}")
+    out = np.zeros(len(everything), table.results.dtype)
+    counts = table.cast(everything, out)
+    assert (out == table.results).all()
+    assert (counts.saturated, counts.nan, counts.lost) == expected_counts(table.losses)
 
 
 def test_threads_do_not_disturb_each_other() -> None:
