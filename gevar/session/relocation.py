@@ -151,6 +151,7 @@ def _copy(name: str, file: WeightFile, folder: WeightFolder, lists: FolderLists)
             folder.write_new(name, content)
     finally:
         source.close()
+    ByteSource.of_file(file.path, file.state).close()  # nobody wrote to it meanwhile
     for region in regions:
         lists.add_digest(replace(region, file=name))
     for sha256, offset in _listed(file):

@@ -20,6 +20,7 @@ from gevar.om.external_weights_writer import ExternalWeightMode, ExternalWeights
 from gevar.om.partition import PartitionType
 from gevar.om.stored_bytes import Blob
 from gevar.om.weight_digests import read_digests
+from gevar.om.weight_folder import WeightFolder
 from gevar.proto import task
 from gevar.session.relocation import ExternalWeightKind, relocate_model
 from gevar.session.weight_sources import open_weights
@@ -277,6 +278,23 @@ def test_a_side_file_that_is_a_link_out(folder: Path) -> None:
     side.symlink_to(folder / "elsewhere")
     with pytest.raises((OSError, GevarError), match="link"):
         relocate_model(source, folder / "new" / "m.om")
+
+
+@pytest.mark.parametrize("moment", ["open", "write_new"])
+def test_a_file_that_is_written_meanwhile(folder: Path, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write(folder, 2)
+    path, real = folder / "old" / "weight" / "m_weight_combined", getattr(WeightFolder, moment)
+
+    def change_first(*arguments: object) -> None:
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 1
+        path.write_bytes(data)
+        real(*arguments)
+
+    monkeypatch.setattr(WeightFolder, moment, change_first)
+    with pytest.raises(ModelFileError, match="changed since it was looked at"):
+        relocate_model(source, folder / "new" / "m.om")
+    assert list((folder / "new").iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["taken.om", "no/folder.om"])

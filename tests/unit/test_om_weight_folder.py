@@ -256,7 +256,7 @@ def test_a_torn_end_is_left_behind(folder: WeightFolder) -> None:
 def test_no_file_is_written_over(folder: WeightFolder) -> None:
     folder.write_new("a", memoryview(b"abc"))
     with pytest.raises(FileExistsError, match="other bytes"):
-        folder.write_new("a", memoryview(b"abd"))
+        folder.write_new("a", memoryview(b"xyz"))
     assert (folder.path / "a").read_bytes() == b"abc"
 
 
