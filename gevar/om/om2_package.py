@@ -33,6 +33,9 @@ UNPACKED_FACTOR: Final = 4
 UNPACKED_BYTES: Final = 32 << 20
 """Together, what is unpacked may have so many times the bytes of the package, and so many more."""
 
+DIRECTORY_BYTES: Final = 8 << 20
+"""Longest list of files of a package that is read: some ten thousand of them."""
+
 NOT_SUPPORTED: Final = {
     "runtime": "generated sources and shared objects: not run",
     "debug": "files for debugging: not read",
@@ -86,9 +89,11 @@ class Om2Package:
         if not source.size_bytes or source.read(0, min(4, source.size_bytes), "magic") != OM2_MAGIC:
             raise source.error(0, "magic", "not an OM2 package: it is no ZIP archive")
         try:
-            self._archive = zipfile.ZipFile(_Stream(source))
+            stream = _Stream(source)
+            self._archive = zipfile.ZipFile(stream)
         except _ARCHIVE_ERRORS as error:
             raise _as_file_error(source, "archive", error) from error
+        stream.most_bytes = source.size_bytes
         self._budget = UNPACKED_FACTOR * source.size_bytes + UNPACKED_BYTES
         self.entries: Mapping[str, Om2Entry] = self._list_entries()
         manifest = self.json(MANIFEST)
@@ -231,12 +236,13 @@ def is_om2(path: str | PathLike[str]) -> bool:
 
 
 class _Stream(io.RawIOBase):
-    """A source as a stream that can be read and searched."""
+    """A source as a stream that can be read and searched, so many bytes at once."""
 
     def __init__(self, source: ByteSource) -> None:
         super().__init__()
         self._source = source
         self._at = 0
+        self.most_bytes = DIRECTORY_BYTES
 
     def readable(self) -> bool:
         return True
@@ -257,6 +263,8 @@ class _Stream(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         left = max(0, self._source.size_bytes - self._at)
         size = left if size is None or size < 0 else min(size, left)
+        if size > self.most_bytes:
+            raise self._source.error(self._at, "archive", f"a list of files of {size} B, {self.most_bytes} B are read")
         data = self._source.read(self._at, size, "archive") if size else b""
         self._at += size
         return data

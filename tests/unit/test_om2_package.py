@@ -17,6 +17,7 @@ from gevar.om.om2_package import Om2Package, is_om2, open_om2
 from gevar.session.om2_facts import om2_facts
 from gevar.session.om2_variables import om2_model_variables, om2_variables
 from tests.helpers import om2_builder as build
+from tests.helpers.peak_memory import bounded_memory
 
 CONFIG = "data/constants/model_0_constants_config.json"
 RESOURCE = "data/variables/var_resource.json"
@@ -168,6 +169,21 @@ def test_what_is_unpacked_is_limited_before_it_is_unpacked() -> None:
     assert len(data) < 1 << 20
     with pytest.raises(ModelFileError, match=r"41943040 B unpacked, \d+ B are left"):
         om2_variables(Om2Package.from_bytes(data))
+
+
+def test_a_list_of_files_is_limited_before_it_is_read() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for number in range(150):
+            info = zipfile.ZipInfo(f"entry {number}")
+            info.comment = b"c" * 60_000  # in the list of files alone
+            archive.writestr(info, b"")
+    data = stream.getvalue()
+    with (
+        bounded_memory(len(data)),
+        pytest.raises(ModelFileError, match=r"a list of files of 9\d{6} B, 8388608 B are read"),
+    ):
+        Om2Package.from_bytes(data)
 
 
 def test_reading_again_and_again_is_limited_too() -> None:
