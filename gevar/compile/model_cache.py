@@ -137,8 +137,8 @@ class ModelCache:
 
         After failure: variables and rebuild control are as before.
         Source: GE source, compiler/graph/build/model_cache.cc, ModelCache::TryLoadModelFromCache.
-        Differs: rows old-form, moved-tasks, other-weights, lost-side-file, changed-already and weights-in-place of
-        docs/differences.md; the log tells of entries that are passed over.
+        Differs: rows old-form, moved-tasks, other-weights, other-road, lost-side-file, changed-already and
+        weights-in-place of docs/differences.md; the log tells of entries that are passed over.
         """
         if self._files is None:
             return None
@@ -172,6 +172,8 @@ class ModelCache:
         try:
             if name := other_source(model, self._digests):
                 raise _UnusableError(f"it was made with another {name!r} than there is now")
+            if after is not None and (name := after.other_road(self._vm)):
+                raise _UnusableError(f"variable {name!r} went another road in this session")
             with self._vm.transaction():
                 map_batch_names(model, self._vm)
                 if name := other_form(model, matched, self._vm):

@@ -78,7 +78,8 @@ class CacheFiles:
 
     def __init__(self, folder: Path, graph_key: str) -> None:
         if not folder.is_dir():
-            raise cache_error(folder, GRAPH_COMPILER_CACHE_DIR, "is no directory; make it", status=PARAM_INVALID)
+            reason = "is no directory; make it (E13026)"
+            raise cache_error(folder, GRAPH_COMPILER_CACHE_DIR, reason, status=PARAM_INVALID)
         self._folder = folder
         conf = _read_conf(folder / "cache.conf")
         self.manual_check, self.debug_mode = conf["cache_manual_check"], conf["cache_debug_mode"]

@@ -60,6 +60,14 @@ class VarDescs:
             for name, desc in self.cur_descs.items()
         )
 
+    def other_road(self, var_manager: VarManager) -> str | None:
+        """Return a variable that the graph changed and that went another road in the session; None where none did."""
+        for name in self.changed_names:
+            known, road = var_manager.get_trans_road(name), self.trans_roads.get(name)
+            if known and road and not _is_gone(known, road):
+                return name
+        return None
+
 
 def _stored_fields(desc: TensorDesc) -> TensorDesc:
     """A description without its user attributes."""

@@ -386,6 +386,21 @@ def test_a_variable_that_has_changed_already_does_not_change_again(
     assert vm.get_trans_road("w") == ROAD
 
 
+def test_an_entry_whose_variable_went_another_road_is_passed_over(
+    tmp_path: Path, vm: VarManager, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The variable came to the form that the entry starts from by conversions, and changes once."""
+    two_graphs(tmp_path, vm)
+    other, ctrl = make_manager(FakeMemory()), GraphRebuildStateCtrl()
+    assert load(tmp_path, other, ctrl) is not None
+    other.set_trans_road("w", (TransNodeInfo("TransData", ND, NCHW),))
+    state = state_bytes(other)
+    with caplog.at_level(logging.INFO, "gevar.compile"):
+        assert load(tmp_path, other, ctrl, graph_id=2, key="k2") is None
+    assert "variable 'w' went another road in this session" in caplog.text
+    assert (state_bytes(other), ctrl.change_counts) == (state, {})
+
+
 def test_roads_that_move_nothing_renew_the_description(tmp_path: Path, vm: VarManager) -> None:
     target = ND.replace(format=Format.FORMAT_NCHW, origin_format=Format.FORMAT_NCHW)
 
