@@ -133,6 +133,7 @@ def _row(name: str, pages: str, job: _Job, subject: tuple[float, ...], reference
 
 def upload_touched() -> Row:
     with _prepared() as job, job.device.malloc(job.size_bytes) as buffer, _memfd_mapping(job.size_bytes) as mapping:
+        job.device.memset(buffer.addr, job.size_bytes, 1, job.size_bytes)  # so that its pages are in the page table
         subject, reference = alternate(lambda: job.by_gevar(buffer.addr), lambda: job.by_c(mapping), ROUNDS)
         job.check_arrival(buffer.addr, mapping)
     return _row("upload-touched", "touched", job, subject, reference)
