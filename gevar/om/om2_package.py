@@ -36,6 +36,9 @@ UNPACKED_BYTES: Final = 32 << 20
 DIRECTORY_BYTES: Final = 8 << 20
 """Longest list of files of a package that is read: some ten thousand of them."""
 
+_VALUE_BYTES: Final = {b"[": 64, b"{": 64, b":": 150, b",": 40}
+"""What a value takes in memory at most beside its text, by the mark that there is for each."""
+
 NOT_SUPPORTED: Final = {
     "runtime": "generated sources and shared objects: not run",
     "debug": "files for debugging: not read",
@@ -130,7 +133,7 @@ class Om2Package:
         ------
         ModelFileError
             There is no such entry, it is encrypted or damaged, or together with what was read before it is larger than
-            the package allows.
+            the package allows; or a text holds more values than that.
         """
         entry = self._entry(name)
         if entry.size_bytes > self._budget:
@@ -146,7 +149,17 @@ class Om2Package:
             raise _as_file_error(self.source, name, error) from error
         if len(data) != entry.size_bytes:
             raise self.source.error(0, name, f"{entry.size_bytes} B are declared, {len(data)} B are there")
+        if name.endswith(".json"):
+            self._check_values(name, data)
         return data
+
+    def _check_values(self, name: str, text: bytes) -> None:
+        """Refuse a text of more values than a package of this size may have in memory."""
+        values_bytes = sum(size_bytes * text.count(mark) for mark, size_bytes in _VALUE_BYTES.items())
+        most_bytes = UNPACKED_FACTOR * self.source.size_bytes + UNPACKED_BYTES
+        if values_bytes > most_bytes:
+            reason = f"its values take {values_bytes} B, {most_bytes} B at most are read of a package of this size"
+            raise self.source.error(0, name, reason)
 
     def json(self, name: str) -> JsonObject:
         """Return the object in a text of the package.

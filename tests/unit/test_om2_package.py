@@ -186,6 +186,14 @@ def test_a_list_of_files_is_limited_before_it_is_read() -> None:
         Om2Package.from_bytes(data)
 
 
+@pytest.mark.parametrize("value", [b"[],", b"{},", b'{"a":1},', b"1,", b'"",', b"12345,", b"[0],"])
+def test_values_are_limited_before_they_are_made(value: bytes) -> None:
+    text = b'{"entries":[' + value * ((8 << 20) // len(value)) + b"0]}"
+    data = build.package({RESOURCE: text}, zipfile.ZIP_DEFLATED)
+    with bounded_memory(len(data)), pytest.raises(ModelFileError, match="its values take"):
+        om2_variables(Om2Package.from_bytes(data))
+
+
 def test_reading_again_and_again_is_limited_too() -> None:
     package = opened({"data/x": b" " * (20 << 20)}, zipfile.ZIP_DEFLATED)
     package.read("data/x")
