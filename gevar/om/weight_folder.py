@@ -118,10 +118,10 @@ class WeightFolder:
     def holds(self, name: str, offset: int, size_bytes: int, sha256: str, *, whole: bool = False) -> bool:
         """Tell whether a file has bytes of this digest in a place, and, if `whole`, nothing else.
 
-        A link or device has none.
+        A link or device has none; nor has a file with other names, which a loader would refuse.
         """
         try:
-            fd = open_regular(name, os.O_RDONLY, dir_fd=self._fd)
+            fd = open_regular(name, os.O_RDONLY, dir_fd=self._fd, is_own=True)
         except OSError:
             return False
         digest = hashlib.sha256()

@@ -355,6 +355,7 @@ def check_export(root: Path, mode: int) -> None:
             assert isinstance(length, int)
             assert offset % 512 == 0 or mode == 1
             data = (folder / str(location)).read_bytes()[offset : offset + length]
+            assert (folder / str(location)).lstat().st_nlink == 1, "a loader refuses a file that has other names"
             assert node.name == f"{node.name[0]}_{sha256(data)}"
             found[node.name[0]] = data
             listed = json.loads((folder / "meta.json").read_bytes())

@@ -253,6 +253,16 @@ def test_a_torn_end_is_left_behind(folder: WeightFolder) -> None:
     assert (folder.path / "c").read_bytes() == b"x" * 700 + bytes(324) + b"abc" + bytes(509)
 
 
+def test_a_file_that_has_another_name_is_written_again(tmp_path: Path) -> None:
+    """A loader refuses it, so an export that used it again would be of no use."""
+    net(a=b"abc").write(tmp_path / "m.om", external_weight=1)
+    (path,) = (tmp_path / "weight").glob("weight_*")
+    (tmp_path / "elsewhere").hardlink_to(path)
+    net(a=b"abc").write(tmp_path / "m.om", external_weight=1)
+    assert path.stat().st_nlink == 1
+    assert (tmp_path / "elsewhere").read_bytes() == path.read_bytes() == b"abc"
+
+
 def test_no_file_is_written_over(folder: WeightFolder) -> None:
     folder.write_new("a", memoryview(b"abc"))
     with pytest.raises(FileExistsError, match="other bytes"):
@@ -274,6 +284,8 @@ def test_what_a_file_holds(folder: WeightFolder, offset: int, size: int, whole: 
     os.mkfifo(folder.path / "pipe")
     (folder.path / "link").symlink_to("a")
     assert not any(folder.holds(name, 0, 3, digest) for name in ("pipe", "link", "none"))
+    (folder.path / "twin").hardlink_to(folder.path / "a")
+    assert not folder.holds("a", 0, 3, digest)
 
 
 def test_entries_of_both_lists_are_added(folder: WeightFolder) -> None:
