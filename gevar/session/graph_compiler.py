@@ -24,10 +24,10 @@ from gevar.compile import (
 from gevar.compile.model_cache import EXTERNAL_WEIGHT_DIR
 from gevar.compile.model_cache_files import GRAPH_KEY
 from gevar.compile.model_cache_load import graph_of
-from gevar.compile.node_kinds import NET_OUTPUT
+from gevar.compile.node_kinds import CONST_TYPES, NET_OUTPUT
 from gevar.compile.var_mem_assign_util_ops import has_static_memory, var_op_of
 from gevar.errors import GraphError, StateError
-from gevar.graph import ComputeGraph, Model, Node, OpDesc
+from gevar.graph import ComputeGraph, GeTensor, Model, Node, OpDesc
 from gevar.om import GeModel, GeRootModel
 from gevar.om.header import NAME_MAX_BYTES, ModelFileHeader
 from gevar.om.node import CONSTANT
@@ -46,6 +46,7 @@ from gevar.var import VarManager, VarOp
 from gevar.var.graph_tables import DATA_UNCHANGED_TYPES
 from gevar.var.var_op import VARIABLE
 
+_VALUE: Final = "value"
 _SESSION_ID: Final = "session_id"
 _MEMORY_SIZE: Final = "memory_size"
 _VARIABLE_BASE: Final = "task_gen_variable_addr"
@@ -117,6 +118,7 @@ def compile_graph(
             if model is None:
                 PassManager(compile_passes(options)).run(graph, context)
                 check_nodes(graph)
+                _check_constants(graph)
                 _bring_initial_values(graph, vm)
                 model = _model_of(graph, vm)
                 cache.try_cache_model(model)
@@ -149,6 +151,21 @@ def var_op(node: Node) -> VarOp:
     if not isinstance(source, str):
         return found
     return replace(found, attrs={**found.attrs, COPY_FROM_VAR_NODE: source, COPY_VALUE: int(is_filled is True)})
+
+
+def _check_constants(graph: ComputeGraph) -> None:
+    """Refuse constants whose bytes are not those of their shape."""
+    for node in graph.all_nodes():
+        if node.type not in CONST_TYPES or not node.op_desc.output_descs:
+            continue
+        weight, size_bytes = (
+            node.op_desc.attrs.get_as(_VALUE, GeTensor),
+            tensor_size_in_bytes(node.op_desc.output_desc(0)),
+        )
+        given = "no bytes are" if weight is None else f"{len(weight.data)} B are"
+        if weight is None or len(weight.data) != size_bytes:
+            reason = f"{node.type}: its description takes {size_bytes} B, {given} given in {_VALUE!r}"
+            raise GraphError(node.owner_compute_graph.name, reason, node=node.name, status=FAILED)
 
 
 def _check_ends(graph: ComputeGraph, cached: ComputeGraph) -> None:

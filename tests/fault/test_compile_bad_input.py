@@ -11,9 +11,10 @@ from acl_shim.host import HostControls
 from gevar import Session
 from gevar.compile import PassManager, compile_passes
 from gevar.errors import GraphError
-from gevar.graph import ComputeGraph, OpDesc
+from gevar.graph import ComputeGraph, GeTensor, OpDesc
 from gevar.proto import ge_ir
-from gevar.types import DataType
+from gevar.status import FAILED
+from gevar.types import DataType, Format, TensorDesc
 from gevar.var import TransNodeInfo, VarManager
 from tests.helpers.compile_graphs import DESCS, compile_graph, manager_of, session
 from tests.helpers.runtime import host_runtime, live_now
@@ -204,4 +205,25 @@ def test_variables_without_a_size(host: HostControls, text: str, dtype: DataType
         with pytest.raises(GraphError, match=f"{words}|unknown dimension") as caught:
             session.compile(1)
         assert caught.value.node in ("w", "s")
+        assert (everything(graph, session.var_manager), live_now(host)) == (before, alive)
+
+
+@pytest.mark.parametrize("kind", ["Const", "Constant"])
+@pytest.mark.parametrize("size_bytes", [None, 0, 10, 3999, 4001])
+def test_constants_that_are_not_as_long_as_their_shape(host: HostControls, kind: str, size_bytes: int | None) -> None:
+    """Nothing is read behind what there is, and nothing is taken for a value that nobody gave."""
+    row = TensorDesc(DataType.DT_INT32, Format.FORMAT_ND, (1000,))
+    graph = ComputeGraph("main")
+    value = None if size_bytes is None else GeTensor(row, bytes(size_bytes))
+    node = graph.add_node(OpDesc("c", kind, outputs=[row], attrs={} if value is None else {"value": value}))
+    reader = graph.add_node(OpDesc("s", "Add", inputs=[row, row], outputs=[row]))
+    for index in range(2):
+        node.out_data_anchor(0).link_to(reader.in_data_anchor(index))
+    with Session(host_runtime()) as session:
+        session.add_graph(1, graph)
+        before, alive = everything(graph, session.var_manager), live_now(host)
+        words = "no bytes are" if size_bytes is None else f"{size_bytes} B are"
+        with pytest.raises(GraphError, match=f"{kind}: its description takes 4000 B, {words} given") as caught:
+            session.compile(1)
+        assert (caught.value.node, caught.value.status) == ("c", FAILED)
         assert (everything(graph, session.var_manager), live_now(host)) == (before, alive)
