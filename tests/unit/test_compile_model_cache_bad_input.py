@@ -169,6 +169,23 @@ def test_a_model_without_a_graph(tmp_path: Path, vm: VarManager, models: int) ->
     refuse(tmp_path, vm, path.name, "has no graph" if models else "bundle", of_reader=not models)
 
 
+def nested(levels: int) -> bytes:
+    """A message of descriptions inside attributes of descriptions."""
+
+    def field(number: int, content: bytes) -> bytes:
+        size, length = len(content), bytearray()
+        while size > 127:
+            length.append(size & 127 | 128)
+            size >>= 7
+        return bytes([number << 3 | 2]) + bytes(length) + bytes([size]) + content
+
+    attr = b""
+    for _ in range(levels // 3):  # the value of an attribute is a description, which has an attribute
+        attr = field(11, field(5, field(1, b"a") + field(2, attr)))
+    desc = field(5, field(1, b"a") + field(2, attr))
+    return field(1, field(1, field(1, b"w") + field(2, desc)))
+
+
 def store_any(folder: Path, vm: VarManager, model: GeRootModel) -> Path:
     with cache_of(folder, vm, model_graph({})) as cache:
         path = cache.try_cache_model(model)
@@ -181,6 +198,7 @@ def store_any(folder: Path, vm: VarManager, model: GeRootModel) -> Path:
     [
         (lambda path: path.write_bytes(b"\xff\xff\xff"), "cannot be read"),
         (lambda path: path.write_bytes(path.read_bytes()[:-1]), "cannot be read"),
+        (lambda path: path.write_bytes(nested(10_000)), "cannot be read"),
         (lambda path: (path.unlink(), path.mkdir()), "cannot be read"),
         (lambda path: (path.unlink(), path.symlink_to("nothing")), "cannot be read"),
     ],
