@@ -68,10 +68,13 @@ def test_a_road_of_two_steps() -> None:
 
 def test_a_road_back_brings_the_values_again() -> None:
     back = [TransNodeInfo("TransData", FIVE, HALF), TransNodeInfo("Cast", HALF, NCHW)]
-    vm = _changed(FakeMemory(), ROAD)
-    trans_all_var_data(vm, [_op()], ZERO, GRAPH)
-    vm.set_trans_road("v", back)
+    vm = make_manager(FakeMemory())  # the first road of a variable stays, so the way back has a manager of its own
+    vm.assign_var_mem("v", None, FIVE)
+    vm.set_allocated_graph_id("v", OTHER)
+    vm.write_var_memory(vm.get_var_addr("v", FIVE), np.frombuffer(_expected(), np.uint8))
+    assert vm.set_trans_road("v", back)
     vm.set_changed_graph_id("v", GRAPH)
+    vm.assign_var_mem("v", None, NCHW)
     assert trans_all_var_data(vm, [_op()], ZERO, GRAPH) == ["v"]
     assert _read(vm, NCHW) == VALUES.tobytes()
 
