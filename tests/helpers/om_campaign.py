@@ -1,5 +1,6 @@
 """Damaging OM files at random, as often as asked: each must be read, or refused with `ModelFileError`.
 
+Some are damaged at any byte, some keep whole messages with other numbers, texts and fields in their model definitions.
 What is read is loaded into device memory of the host runtime, too, which must end well or with one of the project's
 errors. Neither may take more memory than four times the file and 64 MiB.
 """
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from gevar.om.om_file import Kind
 from tests.helpers import om_builder as build
 from tests.helpers.om_loading import load_outcome
+from tests.helpers.om_message_edits import edit_model_defs
 from tests.helpers.om_mutations import (
     AT_LENGTH,
     AT_MODEL_LENGTH,
@@ -165,7 +167,9 @@ def run(examples: int, seed_number: int | None = None) -> Campaign:
     for index, ((data, kind), layout) in enumerate(zip(files, layouts, strict=True)):
         spots = [*HEADER_SPOTS, *sorted({*layout.boundaries, *layout.entries, *map(layout.size_at, layout.entries)})]
         lists = st.lists(edits(spots, len(data)), min_size=1, max_size=4)
-        strategies.append(st.tuples(st.just(index), st.just(kind), lists, st.sampled_from((True, True, True, False))))
+        repairs = st.sampled_from((True, True, True, False))
+        seeds = st.none() | st.integers(0, 2**32 - 1) if kind == "model" else st.none()
+        strategies.append(st.tuples(st.just(index), st.just(kind), lists, repairs, seeds))
     seen = Campaign()
 
     @seed(number)
@@ -177,13 +181,15 @@ def run(examples: int, seed_number: int | None = None) -> Campaign:
         phases=(Phase.generate, Phase.shrink),
     )
     @given(st.one_of(strategies))
-    def damage(case: tuple[int, Kind, list[Edit], bool]) -> None:
-        index, kind, changes, repair = case
+    def damage(case: tuple[int, Kind, list[Edit], bool, int | None]) -> None:
+        index, kind, changes, repair, message_seed = case
         data = files[index][0]
+        if message_seed is not None:
+            data, changes = edit_model_defs(data, layouts[index], message_seed), changes[1:]
         for number, change in enumerate(changes):
             before = data
             data = apply_edit(data, change)
-            if repair and not number:
+            if repair and not number and message_seed is None:
                 data = with_true_table(layouts[index], before, data, change[1])
         if repair:
             data = with_true_length(data)
