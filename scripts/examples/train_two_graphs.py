@@ -1,4 +1,4 @@
-"""Two graphs share a variable in two formats; a second start compiles nothing: python train_two_graphs.py CACHE_DIR"""
+"""Two graphs share a variable in two formats; a second start compiles nothing: python train_two_graphs.py FOLDER"""
 
 import sys
 
