@@ -47,7 +47,7 @@ def _check(device: Device, addrs: Sequence[int], wanted: np.ndarray) -> None:
             raise RuntimeError(f"the bytes of region {number} differ from the file: its speed means nothing")
 
 
-def _row(name: str, device: Device, addrs: Sequence[int], places: str, times: int) -> Row:
+def _row(name: str, device: Device, addrs: Sequence[int], places: str, times: float) -> Row:
     with scratch_folder() as folder:
         path = folder / "weights.bin"
         wanted = np.random.default_rng(1).integers(0, 256, _REGIONS * _REGION_BYTES, np.uint8)
@@ -96,4 +96,4 @@ def upload_scattered() -> Row:
     with ExitStack() as stack:
         blocks = [stack.enter_context(device.malloc(_REGION_BYTES)).addr for _ in range(_REGIONS)]
         addrs = np.random.default_rng(2).permutation(blocks).tolist()
-        return _row("upload-scattered", device, addrs, "each an allocation of its own, in no order", 2)
+        return _row("upload-scattered", device, addrs, "each an allocation of its own, in no order", 1.5)

@@ -16,6 +16,7 @@ from gevar.weights.upload_arrays import Int64Array, UInt64Array, UploadArrays
 _GAP_BYTES: Final = 16 << 10  # reading over a gap of this size costs less than another call
 _GAP_SHARE: Final = 8  # no gap fills more than this part of a block
 _MOST_RUN_BLOCKS: Final = 32
+_LEAST_RUN_BYTES: Final = 1 << 20  # shorter ones cost more turns than they even out
 _RUNS_LEFT: Final = 2  # for each reader; runs grow shorter to the end, so that the readers end together
 
 
@@ -50,6 +51,8 @@ class LoadPlan:
         Bytes of all parts before each; one more value than parts.
     ends : numpy.ndarray of int64
         Blocks after which a run may end, rising: not within a region that has a digest.
+    least_run : int
+        How many blocks a run has at least, where they are in the page cache.
     """
 
     blocks: UInt64Array
@@ -63,13 +66,14 @@ class LoadPlan:
     part_bytes: Int64Array
     bytes_before: Int64Array
     ends: Int64Array
+    least_run: int
 
     def run(self, first: int, workers: int, is_single: bool) -> Run | None:
         """Return the run from a block on, of one block or of as many as suit so many readers; None behind the last."""
         left = len(self.blocks) - first
         if left <= 0:
             return None
-        wanted = 1 if is_single else min(max(left // (workers * _RUNS_LEFT), 1), _MOST_RUN_BLOCKS)
+        wanted = 1 if is_single else min(max(left // (workers * _RUNS_LEFT), self.least_run), _MOST_RUN_BLOCKS)
         source = int(self.source[first])
         last = min(first + wanted, int(self.source.searchsorted(source, "right"))) - 1
         return Run(source, first, int(self.ends[self.ends.searchsorted(last)]) + 1)
@@ -169,8 +173,11 @@ class _Parts:
     def of(cls, arrays: UploadArrays, regions: _Sorted, blocks: _Blocks) -> "_Parts":
         """Cut requests at the ends of blocks."""
         counts = blocks.last_of - blocks.first_of + 1
-        region = np.repeat(np.arange(len(counts)), counts)
-        block = np.repeat(blocks.first_of, counts) + _numbers_within(counts)
+        region: Int64Array | slice = slice(None)
+        block = blocks.first_of
+        if (counts > 1).any():
+            region = np.repeat(np.arange(len(counts)), counts)
+            block = block[region] + _numbers_within(counts)
         base, offset, request = blocks.offset[block], regions.offset[region], regions.request[region]
         start = np.maximum(offset - base, 0)
         size = np.minimum(regions.end[region] - base, blocks.size_bytes[block]) - start
@@ -223,6 +230,7 @@ def plan(arrays: UploadArrays, block_bytes: int) -> LoadPlan:
         part_bytes=parts.size_bytes,
         bytes_before=_starts(parts.size_bytes),
         ends=_run_ends(arrays, regions, blocks),
+        least_run=max(_LEAST_RUN_BYTES // block_bytes, 1),
     )
 
 

@@ -9,10 +9,11 @@ from typing import Final
 DEFAULT_BLOCK_BYTES: Final = 2 << 20
 """Bytes read and copied at a time: fewer cost more calls, more leave the caches of a core."""
 
-_SMALL_BYTES: Final = 64 << 20  # below this the making of large staging buffers shows
+_SMALL_BYTES: Final = 64 << 20  # below this the making of large staging buffers shows, and so do other questions
 _SMALL_BLOCK_BYTES: Final = 256 << 10
 
 _ONE_WORKER_BYTES: Final = 8 << 20  # below this a second reader costs more than it brings
+_SMALL_COPY_BYTES: Final = 32 << 10  # readers with copies below this wait for each other in the runtime
 _MOST_WORKERS: Final = 4  # more readers do not help on the links seen so far
 _CARD_BUFFERS: Final = 3  # one is filled, one is copied, one waits
 
@@ -42,6 +43,7 @@ class LoadSettings:
     def choose(
         cls,
         total_bytes: int,
+        copies: int,
         *,
         is_card: bool,
         workers: int | None = None,
@@ -55,7 +57,8 @@ class LoadSettings:
         ====================  ========================  ======================================================
         setting               variable                  default
         ====================  ========================  ======================================================
-        ``workers``           ``GEVAR_LOAD_WORKERS``    1 below 8 MiB, else one for each core, at most 4
+        ``workers``           ``GEVAR_LOAD_WORKERS``    1 below 8 MiB, or where copies are below 32 KiB on
+                                                        average; else one for each core, at most 4
         ``block_bytes``       ``GEVAR_LOAD_BLOCK``      256 KiB below 64 MiB, else 2 MiB
         ``buffers``           ``GEVAR_LOAD_BUFFERS``    3 on a card; 1 on the host runtime, whose copies take
                                                         the same cores as reading
@@ -68,6 +71,8 @@ class LoadSettings:
         ----------
         total_bytes
             Bytes to be moved.
+        copies
+            In about so many copies, where no block cuts them.
         is_card
             Whether a card is at the other end.
         workers, block_bytes, buffers, past_cache
@@ -87,11 +92,11 @@ class LoadSettings:
                 raise ValueError(f"{name} is {value}: give at least {least}")
             return suits() if value is None else value
 
-        direct = setting(past_cache, "GEVAR_LOAD_DIRECT", lambda: total_bytes > _free_bytes() // 2, 0)
+        direct = setting(past_cache, "GEVAR_LOAD_DIRECT", lambda: _suits_past_cache(total_bytes), 0)
         if direct > 1:
             raise ValueError(f"GEVAR_LOAD_DIRECT is {direct}: give 0 or 1")
         return cls(
-            setting(workers, "GEVAR_LOAD_WORKERS", lambda: _suiting_workers(total_bytes)),
+            setting(workers, "GEVAR_LOAD_WORKERS", lambda: _suiting_workers(total_bytes, copies)),
             setting(block_bytes, "GEVAR_LOAD_BLOCK", lambda: _suiting_block(total_bytes)),
             setting(buffers, "GEVAR_LOAD_BUFFERS", lambda: _CARD_BUFFERS if is_card else 1),
             bool(direct),
@@ -107,12 +112,18 @@ def _number(text: str, name: str) -> int | None:
         raise ValueError(f"{name} is {text!r:.60}: give a whole number") from error
 
 
-def _suiting_workers(total_bytes: int) -> int:
-    return 1 if total_bytes < _ONE_WORKER_BYTES else min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
+def _suiting_workers(total_bytes: int, copies: int) -> int:
+    if total_bytes < max(_ONE_WORKER_BYTES, copies * _SMALL_COPY_BYTES):
+        return 1
+    return min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
 
 
 def _suiting_block(total_bytes: int) -> int:
     return _SMALL_BLOCK_BYTES if total_bytes < _SMALL_BYTES else DEFAULT_BLOCK_BYTES
+
+
+def _suits_past_cache(total_bytes: int) -> bool:
+    return total_bytes >= _SMALL_BYTES and total_bytes > _free_bytes() // 2
 
 
 def _free_bytes() -> int:

@@ -82,6 +82,7 @@ class Upload:
         self.arrays = arrays_of(requests)
         self.settings = settings = LoadSettings.choose(
             int(self.arrays.size_bytes.sum()),
+            self.arrays.copies,
             is_card=device.runtime.backend != "host",
             workers=workers,
             block_bytes=block_bytes,

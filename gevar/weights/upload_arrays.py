@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from operator import attrgetter, is_
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
@@ -113,6 +111,14 @@ class UploadArrays:
         return UploadRequest(source.cast("B")[offset : offset + size], int(self.dev_addr[number]), device, digest)
 
     @property
+    def copies(self) -> int:
+        """How many copies the requests are where each goes on from the one before if it does so on both sides."""
+        sizes, same = self.size_bytes[:-1], self.source[1:] == self.source[:-1]
+        goes_on = same & (self.offset[1:] == self.offset[:-1] + sizes)
+        goes_on &= self.dev_addr[1:] == self.dev_addr[:-1] + sizes.astype(np.uint64)
+        return len(self) - int(np.count_nonzero(goes_on))
+
+    @property
     def has_digest(self) -> NDArray[np.bool_] | None:
         """Which requests have a digest; None where none has."""
         if self.digests is None:
@@ -139,30 +145,30 @@ def arrays_of(requests: Sequence[UploadRequest] | UploadArrays) -> UploadArrays:
     """
     if isinstance(requests, UploadArrays):
         return requests
-    given: list[FileRegion | memoryview] = list(map(attrgetter("source"), requests))
+    # A comprehension reads an attribute in half the time of `map` with `attrgetter`.
+    given = [request.source for request in requests]
+    regions = cast("list[FileRegion | _Whole]", given)
     try:
-        paths: list[Path | memoryview] = list(map(attrgetter("path"), given))
-        regions = cast("list[FileRegion | _Whole]", given)
+        paths: list[Path | memoryview] = [region.path for region in regions]
     except AttributeError:  # some are buffers
         regions = [one if isinstance(one, FileRegion) else _Whole(one, 0, one.nbytes, None) for one in given]
-        paths = [one.path for one in regions]
+        paths = [region.path for region in regions]
     sources, source = _numbered(paths)
-    devices, device = [None], None
-    if any(map(attrgetter("device"), requests)):
-        devices, device = _numbered(list(map(attrgetter("device"), requests)))
-    digests: list[bytes | None] = list(map(attrgetter("digest"), requests))
+    devices, device = _numbered([request.device for request in requests])
+    digests = [request.digest for request in requests]
+    states = [region.state for region in regions]
     count = len(requests)
     try:
         return UploadArrays(
             tuple(sources),
             source,
-            np.fromiter(map(attrgetter("offset"), regions), np.int64, count),
-            np.fromiter(map(attrgetter("size_bytes"), regions), np.int64, count),
-            np.fromiter(map(attrgetter("dev_addr"), requests), np.uint64, count),
+            np.fromiter([region.offset for region in regions], np.int64, count),
+            np.fromiter([region.size_bytes for region in regions], np.int64, count),
+            np.fromiter([request.dev_addr for request in requests], np.uint64, count),
             tuple(devices),
-            device,
+            device if len(devices) > 1 else None,
             None if digests.count(None) == count else digests,
-            _states(source, regions, len(sources)) if any(map(attrgetter("state"), regions)) else (),
+            () if states.count(None) == count else _states(source, states, len(sources)),
         )
     except OverflowError as error:
         raise ValueError(f"a number of a request is out of range: {error}") from error
@@ -170,7 +176,8 @@ def arrays_of(requests: Sequence[UploadRequest] | UploadArrays) -> UploadArrays:
 
 def _numbered(things: list[_Thing]) -> tuple[list[_Thing], Int64Array]:
     """Number equal things: the distinct ones, and the number of each. Buffers and devices are equal to themselves."""
-    if all(map(is_, things, repeat(things[0] if things else None))):
+    are_buffers = bool(things) and isinstance(things[0], memoryview)  # which are compared by their bytes
+    if not are_buffers and things == things[:1] * len(things):
         return things[:1], np.zeros(len(things), np.int64)
     by_id = dict(zip(map(id, things), things, strict=True))
     numbers: dict[object, int] = {}
@@ -184,10 +191,10 @@ def _numbered(things: list[_Thing]) -> tuple[list[_Thing], Int64Array]:
     return distinct, np.fromiter(numbered, np.int64, len(things))
 
 
-def _states(source: Int64Array, regions: Sequence[FileRegion | _Whole], count: int) -> tuple[frozenset[FileState], ...]:
+def _states(source: Int64Array, states: Sequence[FileState | None], count: int) -> tuple[frozenset[FileState], ...]:
     """Return the states that each source has in its regions."""
     found: list[set[FileState]] = [set() for _ in range(count)]
-    for number, state in set(zip(source.tolist(), map(attrgetter("state"), regions), strict=True)):
+    for number, state in set(zip(source.tolist(), states, strict=True)):
         if state is not None:
             found[number].add(state)
     return tuple(map(frozenset, found))

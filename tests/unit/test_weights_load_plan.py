@@ -127,12 +127,16 @@ def test_runs_keep_files_and_checked_regions_together(
 
 
 def test_runs_of_one_block_and_of_many() -> None:
-    made = plan(arrays([(0, 0, 400, 0, 0, False)]), 1)
+    mib = 1 << 20
+    wanted = UploadArrays(PATHS[:1], *(np.array([value]) for value in (0, 0, 400 * mib)), np.array([0], np.uint64))
+    made = plan(wanted, mib)
     assert [run.end - run.first for run in runs(made, is_single=True)] == [1] * 400
     sizes = [run.end - run.first for run in runs(made)]
     assert sizes[0] == 32
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] == 1
+    sizes = [run.end - run.first for run in runs(plan(wanted, mib // 4))]
+    assert (sizes[0], sizes[-2]) == (32, 4)
 
 
 def test_regions_one_behind_the_other_are_one_copy_for_each_block() -> None:

@@ -96,3 +96,13 @@ def test_an_empty_digest_is_one() -> None:
     found = arrays_of([UploadRequest(FileRegion(Path("x"), 0, 1), 0, digest=b"")])
     assert found.has_digest is not None
     assert found.has_digest.all()
+
+
+@pytest.mark.parametrize(
+    ("offsets", "addrs", "copies"), [([0, 4, 8], [0, 4, 8], 1), ([0, 4, 8], [0, 4, 9], 2), ([0, 5, 9], [0, 4, 8], 2)]
+)
+def test_requests_that_go_on_are_one_copy(offsets: list[int], addrs: list[int], copies: int) -> None:
+    requests = [UploadRequest(FileRegion(Path("x"), at, 4), addr) for at, addr in zip(offsets, addrs, strict=True)]
+    assert arrays_of(requests).copies == copies
+    assert arrays_of([*requests, UploadRequest(FileRegion(Path("y"), 12, 4), 12)]).copies == copies + 1
+    assert arrays_of([]).copies == 0
