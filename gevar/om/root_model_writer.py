@@ -4,6 +4,7 @@ Source: GE source, base/common/helper/model_helper.cc.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from gevar.graph import Node
 from gevar.om.attr_names_writer import compress, forget_compression
@@ -14,6 +15,8 @@ from gevar.om.root_model import GeModel, GeRootModel, NestedModel
 from gevar.om.stored_bytes import Blob
 from gevar.proto import ge_ir
 
+VARIABLE_BASE_ATTR: Final = "task_gen_variable_addr"
+_MOST_BYTES: Final = (1 << 63) - 1
 _PLACEMENT_ATTR, _ON_HOST = "_variable_placement", "host"
 
 
@@ -31,7 +34,8 @@ def root_model_blob(root: GeRootModel) -> Blob:
     if root.bundle_variable_size is not None:
         files = [nested.root for nested in root.nested if nested.root is not None]
         _check_shared_variables(files)
-        return bundle_file([root_model_blob(file) for file in files], root.bundle_variable_size)
+        size_bytes = root.bundle_variable_size or _variable_bytes(files)  # the first bundles state none
+        return bundle_file([root_model_blob(file) for file in files], size_bytes)
     messages = [model.model.to_proto() for model in root.models]
     if root.is_compressed:
         compress(messages)
@@ -64,6 +68,17 @@ def variables_of(root: GeRootModel) -> Iterator[Node]:
         if model.model.graph is not None:
             for graph in (model.model.graph, *model.model.graph.all_subgraphs()):
                 yield from (node for node in graph if node.type == VARIABLE)
+
+
+def _variable_bytes(files: list[GeRootModel]) -> int:
+    """Return how far the variables of files reach from the start of their space."""
+    end = 0
+    for file in files:
+        base = file.models[0].model.attrs.get_as(VARIABLE_BASE_ATTR, int) or 0
+        for node in variables_of(file):
+            for place in node.op_desc.output_i[:1]:
+                end = max(end, place - base + node.op_desc.output_desc(0).size)
+    return min(end, _MOST_BYTES)
 
 
 def _check_shared_variables(files: list[GeRootModel]) -> None:

@@ -10,6 +10,7 @@ from gevar.om import GeRootModel, OmFile, write_om
 from gevar.om.header import Dialect
 from gevar.om.om_file import Kind
 from tests.helpers import om_builder as made
+from tests.helpers.lasting_models import BASE, lasting_model
 from tests.helpers.om_fields import wire
 from tests.helpers.om_mutations import mutations
 from tests.helpers.om_rules import check_bundle, check_file
@@ -66,6 +67,22 @@ def test_every_form_comes_back_equal(tmp_path: Path, form: str) -> None:
             write_om(tmp_path / "third.om", GeRootModel.from_om(again))
     assert (tmp_path / "third.om").read_bytes() == written
     (check_bundle if kind == "bundle" else check_file)(written, places=False)
+
+
+def test_a_bundle_that_states_no_variable_space_is_given_one(tmp_path: Path) -> None:
+    """The first bundles have models alone."""
+    models = [lasting_model([made.variable("v", (300,), BASE + 4096 * place)], name=f"m{place}") for place in (0, 1)]
+    entries = [(24, 0, len(models[0])), (24, 0, len(models[1]))]
+    body = made.table(entries, wide=True) + b"".join(models)
+    head = {"magic": 0, "headsize": 0, "version": 0, "modeltype": 5, "model_num": 2, "model_length": 256 + len(body)}
+    with OmFile.from_bytes(made.header(**head) + body, kind="bundle") as om:  # type: ignore[arg-type]
+        assert om.bundle_variable_size == 0
+        root = GeRootModel.from_om(om)
+        del root.nested[0]  # the other variable has another place
+        write_om(tmp_path / "bundle.om", root)
+    check_bundle((tmp_path / "bundle.om").read_bytes())
+    with OmFile.from_bytes((tmp_path / "bundle.om").read_bytes(), kind="bundle") as om:
+        assert om.bundle_variable_size == 4096 + 1200
 
 
 def test_the_copy_of_the_tasks_is_kept(tmp_path: Path) -> None:
