@@ -489,6 +489,25 @@ static void copy_merge_axes(copy_plan *plan) {
     plan->axes = merged;
 }
 
+/* Copies run by run where runs are long or there is one only, else by blocks. */
+static void copy_by_plan(copy_plan *plan, char *to, const char *from) {
+    if (plan->axes == 0 || (plan->width >= COPY_RUN_BYTES && plan->filled == INT64_MAX)) {
+        copy_walk walk;
+        walk.axes = 0;
+        for (int k = 0; k < plan->axes; k++) {
+            copy_walk_along(&walk, plan->axis[k].count, plan->axis[k].to, plan->axis[k].from);
+        }
+        copy_rows_out(to, from, &walk, plan->width, plan->streams);
+    } else {
+        copy_choose_orders(plan);
+        copy_choose_blocks(plan);
+        copy_blocks(plan, to, from);
+    }
+#ifdef __SSE2__
+    _mm_sfence(); /* what went past the cache is there before anything that follows */
+#endif
+}
+
 /* Copies elements of `width` bytes. Both sides have `axes` axes with so many elements and distances in bytes; along
  * the last axis the source has `filled` elements, and what the destination has beyond them is made zero: it is then its
  * innermost axis. Sizes are the bytes that may be read and written. Returns 0, or -1 where an element would lie outside
@@ -510,7 +529,7 @@ static int format_copy(void *dst, int64_t dst_size, const void *src, int64_t src
         !copy_inside(axes, src_shape, src_steps, width, src_size)) {
         return -1;
     }
-    copy_plan plan = {.streams = dst_size >= COPY_STREAM_BYTES, .width = width, .filled = INT64_MAX};
+    copy_plan plan = {.streams = dst_size >= COPY_STREAM_BYTES, .width = width, .filled = ragged ? filled : INT64_MAX};
     for (int k = 0; k < axes - ragged; k++) {
         if (shape[k] > 1) {
             copy_add_axis(&plan, (copy_axis){shape[k], dst_steps[k], src_steps[k]});
@@ -521,26 +540,11 @@ static int format_copy(void *dst, int64_t dst_size, const void *src, int64_t src
         if (plan.axes > 0 && plan.axis[plan.axes - 1].to < dst_steps[last]) {
             return -1;
         }
-        plan.filled = filled;
         plan.axis[plan.axes++] = (copy_axis){shape[last], dst_steps[last], filled > 1 ? src_steps[last] : width};
     } else if (plan.axes > 0 && plan.axis[plan.axes - 1].to == width && plan.axis[plan.axes - 1].from == width) {
         plan.width *= plan.axis[--plan.axes].count;
     }
-    if (plan.axes == 0 || (plan.width >= COPY_RUN_BYTES && !ragged)) {
-        copy_walk walk;
-        walk.axes = 0;
-        for (int k = 0; k < plan.axes; k++) {
-            copy_walk_along(&walk, plan.axis[k].count, plan.axis[k].to, plan.axis[k].from);
-        }
-        copy_rows_out(dst, src, &walk, plan.width, plan.streams);
-    } else {
-        copy_choose_orders(&plan);
-        copy_choose_blocks(&plan);
-        copy_blocks(&plan, dst, src);
-    }
-#ifdef __SSE2__
-    _mm_sfence();
-#endif
+    copy_by_plan(&plan, dst, src);
     return 0;
 }
 
