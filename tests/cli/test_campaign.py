@@ -36,6 +36,13 @@ def test_om_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     assert int(counts[1]) == int(counts[2]) + int(counts[3]) >= 40
 
 
+def test_graphs_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    assert campaigns.main(["graphs", "--count", "3", "--seed", "11"]) == 0
+    name, seed, verdict, result = row(capsys)
+    assert (name, seed, verdict) == ("graphs", "11", "passed")
+    assert re.fullmatch(r"\d+ programs \(\d+ with 0 roads.*\), each in six sessions: all numbers as in numpy", result)
+
+
 def test_var_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     assert campaigns.main(["var", "--count", "40", "--seed", "11"]) == 0
     name, seed, verdict, result = row(capsys)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.golden.var import sequence_campaign
 from tests.helpers import (
+    compile_campaign,
     export_campaign,
     memory_campaign,
     model_cache_campaign,
@@ -64,6 +65,13 @@ def model_cache(seed: int, count: int | None) -> str:
     return f"{seen.kills.total()} kills ({kinds}): {ends}; {found}"
 
 
+def graphs(seed: int, count: int | None) -> str:
+    """Do programs over shared variables in sessions: every number must be that of plain numpy."""
+    seen = compile_campaign.run(count or compile_campaign.FULL_PROGRAMS, seed)
+    roads = ", ".join(f"{number} with {roads} roads" for roads, number in sorted(seen.roads.items()))
+    return f"{seen.programs} programs ({roads}), each in six sessions: all numbers as in numpy"
+
+
 def export(seed: int, count: int | None) -> str:
     """Export weights by two processes to one folder and kill one: what models and lists name must be whole."""
     seen = export_campaign.run(count or export_campaign.FULL_KILLS, seed)
@@ -107,6 +115,7 @@ CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {
     "var_sequences": var_sequences,
     "memory": memory,
     "model_cache": model_cache,
+    "graphs": graphs,
     "export": export,
     "weights": weights,
 }
