@@ -22,6 +22,9 @@ OnLoss = Literal["ge", "ieee", "raise"]
 BLOCK_ELEMENTS: Final = 1 << 16
 """Elements that are cast at a time: what a cast needs beside them stays in the cache."""
 
+TABLE_BLOCK_ELEMENTS: Final = 1 << 20
+"""The same for a cast by a table, whose loop goes by parts of its own."""
+
 _Array = npt.NDArray[np.generic]
 _Loop = Callable[[npt.NDArray[Any], npt.NDArray[Any], bool], CastCounts]
 
@@ -32,6 +35,7 @@ _FLOAT8 = (DataType.DT_FLOAT8_E5M2, DataType.DT_FLOAT8_E4M3FN, DataType.DT_FLOAT
 
 
 def _by_pattern(source: DataType, *destinations: DataType) -> dict[tuple[DataType, DataType], _Loop]:
+    """Casts by a table; these, and they alone, are partial functions."""
     return {(source, one): partial(loops.by_pattern, source, one) for one in destinations}
 
 
@@ -148,11 +152,12 @@ def cast(
 def _run(loop: _Loop, elements: _Array, target: _Array | None, dst: DataType, *, ieee: bool = False) -> CastCounts:
     """Cast block by block; without a target only count."""
     counts = NOTHING_LOST
-    spare = np.empty(BLOCK_ELEMENTS if target is None else 0, dst.to_numpy())
+    step = min(TABLE_BLOCK_ELEMENTS if isinstance(loop, partial) else BLOCK_ELEMENTS, max(1, len(elements)))
+    spare = np.empty(step if target is None else 0, dst.to_numpy())
     with np.errstate(all="ignore"):  # NaN and overflow are counted
-        for start in range(0, len(elements), BLOCK_ELEMENTS):
-            block = elements[start : start + BLOCK_ELEMENTS]
-            part = spare[: len(block)] if target is None else target[start : start + BLOCK_ELEMENTS]
+        for start in range(0, len(elements), step):
+            block = elements[start : start + step]
+            part = spare[: len(block)] if target is None else target[start : start + step]
             lost = loop(block, part, ieee)
             if lost is not NOTHING_LOST:
                 counts += lost

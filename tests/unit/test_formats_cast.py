@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gevar.errors import FormatError
-from gevar.formats import CastCounts, OnLoss, cast, cast_supported
+from gevar.formats import CastCounts, OnLoss, cast, cast_supported, data_type_cast
 from gevar.formats.data_type_cast import ADDED_CASTS, BLOCK_ELEMENTS, CASTS
 from gevar.formats.hifloat8 import hifloat8_values, to_hifloat8
 from gevar.types import DataType
@@ -99,7 +99,8 @@ def test_nothing_is_cast(pair: tuple[DataType, DataType]) -> None:
 
 
 @pytest.mark.parametrize("pair", [*CASTS, *ADDED_CASTS], ids=lambda pair: f"{pair[0].name}-{pair[1].name}")
-def test_blocks_do_not_show(pair: tuple[DataType, DataType]) -> None:
+def test_blocks_do_not_show(pair: tuple[DataType, DataType], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_type_cast, "TABLE_BLOCK_ELEMENTS", BLOCK_ELEMENTS)
     src, dst = pair
     count = 2 * BLOCK_ELEMENTS + 77
     data = np.random.default_rng(2).integers(0, 256, count * src.size_code, np.uint8).view(src.to_numpy())
@@ -365,7 +366,10 @@ def test_ieee_keeps_nan_and_infinity() -> None:
         (BF16, FLOAT16, np.inf, 1e6),
     ],
 )
-def test_raise_refuses_what_would_be_lost(src: DataType, dst: DataType, good: float, bad: float) -> None:
+def test_raise_refuses_what_would_be_lost(
+    src: DataType, dst: DataType, good: float, bad: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_type_cast, "TABLE_BLOCK_ELEMENTS", BLOCK_ELEMENTS)
     kept = np.full(BLOCK_ELEMENTS + 3, good).astype(src.to_numpy())
     result, counts = cast(kept, src, dst, on_loss="raise")
     assert counts.lost == 0
