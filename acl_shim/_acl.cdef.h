@@ -574,6 +574,7 @@ int acl_hostacl_info(const acl_table *table, char *buf, size_t len);
 /* ---- Loops of gevar.formats over elements in host memory; see _format_loops.h and _strided_copy.h ---- */
 
 uint32_t format_float_to_float16(const uint32_t *src, uint16_t *dst, size_t count);
+uint32_t format_float16_to_float(const uint16_t *src, float *dst, size_t count);
 uint32_t format_int32_to_float16(const int32_t *src, uint16_t *dst, size_t count);
 typedef struct {
     int src_width, dst_width;

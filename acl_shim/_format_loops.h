@@ -52,6 +52,18 @@ FORMAT_LOOP uint32_t format_float_to_float16(const uint32_t *restrict src, uint1
     return largest;
 }
 
+/* Takes the exponent of infinity and NaN for an ordinary one. Returns the largest magnitude. */
+FORMAT_LOOP uint32_t format_float16_to_float(const uint16_t *restrict src, float *restrict dst, size_t count) {
+    uint32_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t magnitude = src[i] & 0x7FFFu;
+        largest = magnitude > largest ? magnitude : largest;
+        /* the exponents of float are larger by 112 */
+        dst[i] = format_real(magnitude << 13 | (src[i] & 0x8000u) << 16) * 0x1p112f;
+    }
+    return largest;
+}
+
 /* What is beyond 65504 becomes 65504 with its sign. Returns the largest magnitude. */
 FORMAT_LOOP uint32_t format_int32_to_float16(const int32_t *restrict src, uint16_t *restrict dst, size_t count) {
     uint32_t largest = 0;

@@ -25,6 +25,11 @@ def float_to_float16(src: npt.NDArray[np.float32], out: npt.NDArray[np.float16])
     return cast(int, lib.format_float_to_float16(_pointer("uint32_t *", src), _pointer("uint16_t *", out), len(src)))
 
 
+def float16_to_float(src: npt.NDArray[np.float16], out: npt.NDArray[np.float32]) -> int:
+    """Write each element, exponent 31 taken for an ordinary one, and return the pattern of the largest magnitude."""
+    return cast(int, lib.format_float16_to_float(_pointer("uint16_t *", src), _pointer("float *", out), len(src)))
+
+
 def int32_to_float16(src: npt.NDArray[np.int32], out: npt.NDArray[np.float16]) -> int:
     """Write the nearest float16 of each element, at most 65504 in magnitude, and return the largest magnitude."""
     return cast(int, lib.format_int32_to_float16(_pointer("int32_t *", src), _pointer("uint16_t *", out), len(src)))

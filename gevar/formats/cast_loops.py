@@ -56,18 +56,12 @@ def float_to_float16(src: npt.NDArray[np.float32], out: npt.NDArray[np.float16],
 
 def float16_to_float(src: npt.NDArray[np.float16], out: npt.NDArray[np.float32], ieee: bool) -> CastCounts:
     """Cast exactly; GE takes the exponent of infinity and NaN for an ordinary one."""
-    patterns = src.view(np.uint16)
-    magnitude = patterns & np.uint16(0x7FFF)
-    lost = magnitude_counts(magnitude, _FLOAT16_INFINITY, _FLOAT16_INFINITY, keeps_infinity=ieee, keeps_nan=ieee)
-    if ieee and lost is not NOTHING_LOST:
+    if block_loops.float16_to_float(src, out) < _FLOAT16_INFINITY:
+        return NOTHING_LOST
+    if ieee:
         np.copyto(out, src)
-        return lost
-    wide = out.view(np.uint32)
-    np.copyto(wide, src.view(np.int16), casting="unsafe")  # the sign fills the upper bits
-    wide <<= np.uint32(13)
-    wide &= np.uint32(0x8FFF_E000)
-    out *= np.float32(2.0**112)
-    return lost
+    magnitude = src.view(np.uint16) & np.uint16(0x7FFF)
+    return magnitude_counts(magnitude, _FLOAT16_INFINITY, _FLOAT16_INFINITY, keeps_infinity=ieee, keeps_nan=ieee)
 
 
 def float16_to_int32(src: npt.NDArray[np.float16], out: npt.NDArray[np.int32], _ieee: bool) -> CastCounts:

@@ -45,6 +45,10 @@ static void try_float16(size_t count) {
     }
     CHECK_EQ(format_float_to_float16((const uint32_t *)(const void *)reals, out, count), largest);
     CHECK(memcmp(out, halves, count * sizeof *out) == 0);
+    float *const again = malloc(count * sizeof *again);
+    CHECK(format_float16_to_float(halves, again, count) < 0x7C00);
+    CHECK(memcmp(again, reals, count * sizeof *again) == 0);
+    free(again);
     CHECK(format_int32_to_float16(integers, out, count) <= 2048);
     for (size_t i = 0; i < count; i++) {
         CHECK((int32_t)value_of(out[i]) == integers[i]);

@@ -51,6 +51,21 @@ def test_the_largest_magnitude_tells_of_what_is_out_of_range(pattern: int) -> No
         assert block_loops.float_to_float16(bits.view(np.float32), np.empty(20, np.float16)) == pattern & 0x7FFFFFFF
 
 
+def test_float16_to_float_is_numpys_but_for_exponent_31() -> None:
+    every = np.arange(1 << 16, dtype=np.uint16)
+    wide = np.full((1 << 16) + 1, 7, np.float32)
+    assert block_loops.float16_to_float(every.view(np.float16), wide[:-1]) == 0x7FFF
+    finite = every & 0x7FFF < 0x7C00
+    assert (
+        wide[:-1][finite].view(np.uint32) == every.view(np.float16)[finite].astype(np.float32).view(np.uint32)
+    ).all()
+    mantissa, sign = every[~finite] & 0x3FF, np.where(every[~finite] & 0x8000, -1, 1)
+    assert (wide[:-1][~finite] == sign * (1 + mantissa / 1024) * 65536).all()
+    assert wide[-1] == 7
+    for count in COUNTS[:-1]:
+        assert block_loops.float16_to_float(every[:count].view(np.float16), wide[:count]) == count - 1
+
+
 @pytest.mark.parametrize("count", COUNTS)
 def test_int32_to_float16_is_numpys_with_a_limit(count: int) -> None:
     values = patterns(count, 4).view(np.int32)
