@@ -1,7 +1,6 @@
 """More files of weights than a process may have open."""
 
 import errno
-import gc
 import os
 import resource
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from gevar.om.stored_bytes import read_all
 from gevar.session.weight_sources import open_weights
 from gevar.weights import PreadReader
 from gevar.weights.file_reader import ReopeningReader
+from tests.helpers.open_files import open_files
 
 FILES = 60
 
@@ -75,11 +75,6 @@ def test_weights_are_taken_out(model: Path) -> None:
 def path(tmp_path: Path) -> Path:
     (tmp_path / "w.bin").write_bytes(bytes(range(100)))
     return tmp_path / "w.bin"
-
-
-def open_files() -> int:
-    gc.collect()  # files that tests before have dropped
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def replace(path: Path) -> None:

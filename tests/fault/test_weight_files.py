@@ -18,6 +18,7 @@ from gevar.om.named_tensor import NamedTensor, write_tensors
 from gevar.session.relocation import ExternalWeightKind, relocate_model
 from gevar.types import DataType
 from tests.helpers.om_rules import check_file
+from tests.helpers.open_files import open_files
 
 CALLS = ("open", "fsync", "replace", "link", "unlink", "stat", "fstat", "mkdir", "dup")
 MOST_CALLS = 200
@@ -34,10 +35,6 @@ def files(folder: Path) -> dict[str, bytes | None]:
     """Return everything below a folder, but for drafts, which the next writer removes."""
     found = (path for path in sorted(folder.rglob("*")) if not path.name.startswith(".gevar-"))
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}
-
-
-def open_files() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def check_open(before: int) -> None:

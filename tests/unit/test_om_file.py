@@ -13,6 +13,7 @@ from gevar.om.header import Dialect
 from gevar.om.om_file import MAX_DEPTH, MAX_MODELS
 from gevar.om.partition import PartitionType
 from tests.helpers import om_builder as build
+from tests.helpers.open_files import open_files
 
 ORDINARY = build.small_partitions()
 
@@ -29,10 +30,6 @@ def refusal(data: bytes, **kind: str) -> ModelFileError:
     with pytest.raises(ModelFileError) as caught:
         OmFile.from_bytes(data, "f.om", **kind)  # type: ignore[arg-type]
     return caught.value
-
-
-def open_descriptors() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 # --- static -----------------------------------------------------------------------------------------------------------
@@ -427,13 +424,13 @@ def test_open_by_path(path: Path) -> None:
 
 
 def test_closing(path: Path) -> None:
-    before = open_descriptors()
+    before = open_files()
     with open_om(path) as om:
         decoded = om.models[0]
         assert decoded.name == "small"
-        assert open_descriptors() == before + 1
+        assert open_files() == before + 1
     om.close()
-    assert open_descriptors() == before
+    assert open_files() == before
     assert [node.name for node in decoded.variable_nodes()] == ["v", "w", "table"]  # decoded before
     with pytest.raises(StateError, match="was closed"):
         decoded.inout_info()
@@ -444,11 +441,11 @@ def test_closing(path: Path) -> None:
 )
 def test_nothing_stays_open_after_a_refusal(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    before = open_descriptors()
+    before = open_files()
     with pytest.raises(ModelFileError) as caught:
         open_om(path)
     assert caught.value.file == str(path)
-    assert open_descriptors() == before
+    assert open_files() == before
 
 
 def test_file_that_is_cut_after_opening(path: Path) -> None:

@@ -1,6 +1,5 @@
 """Files in folders that others may write to: links, devices, pipes, and names that change while they are used."""
 
-import gc
 import os
 import socket
 import stat
@@ -16,6 +15,7 @@ from gevar.om.om2_package import is_om2
 from gevar.om.regular_file import file_state, open_inside, open_named, open_regular
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import read_all
+from tests.helpers.open_files import open_files
 
 
 @pytest.fixture
@@ -30,11 +30,6 @@ def folder(tmp_path: Path) -> Path:
 def content(fd: int) -> bytes:
     with os.fdopen(fd, "rb") as file:
         return file.read()
-
-
-def open_files() -> int:
-    gc.collect()  # files that tests before have dropped
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def make_socket(path: Path) -> None:

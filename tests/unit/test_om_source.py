@@ -7,12 +7,9 @@ import pytest
 
 from gevar.errors import ModelFileError, StateError
 from gevar.om.source import ByteSource
+from tests.helpers.open_files import open_files
 
 DATA = bytes(range(200))
-
-
-def open_descriptors() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 @pytest.fixture
@@ -86,11 +83,11 @@ def test_path_with_nul() -> None:
 def test_only_regular_files(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    before = open_descriptors()
+    before = open_files()
     for path in (tmp_path, fifo, Path("/dev/zero")):
         with pytest.raises(ModelFileError, match="not a regular file"):
             ByteSource.of_file(path)
-    assert open_descriptors() == before
+    assert open_files() == before
 
 
 def test_file_that_is_cut_while_read(path: Path) -> None:
@@ -114,7 +111,7 @@ def test_file_that_is_cut_after_the_map_was_made(path: Path) -> None:
 
 
 def test_close(path: Path) -> None:
-    before = open_descriptors()
+    before = open_files()
     source = ByteSource.of_file(path)
     part = source.range(10, 10, "part")
     view = part.view(0, 10, "x")
@@ -125,15 +122,15 @@ def test_close(path: Path) -> None:
             call(0, 1, "x")
     assert view == DATA[10:20]  # the map lives as long as its views
     del view
-    assert open_descriptors() == before
+    assert open_files() == before
 
 
 def test_dropping_closes(path: Path) -> None:
-    before = open_descriptors()
+    before = open_files()
     source = ByteSource.of_file(path)
-    assert open_descriptors() == before + 1
+    assert open_files() == before + 1
     del source
-    assert open_descriptors() == before
+    assert open_files() == before
 
 
 def test_closing_a_buffer_does_nothing() -> None:
