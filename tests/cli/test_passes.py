@@ -117,7 +117,7 @@ def test_the_form_is_found_whatever_the_name_says(path: Path, tmp_path: Path) ->
         ('input: "t:0"', 'input: "lost:0"', ("node 'r'", "'lost:0' names a node that is not there")),
         ('input: "t:0"', 'input: "t:3"', ("node 'r'", "asks for output 3, 't' has 1")),
         ('name: "r"', 'name: "t"', ("node 't'", "the name is taken")),
-        ('type: "Relu"', 'tipe: "Relu"', ("no field named", "tipe", "as text")),
+        ('type: "Relu"', 'kind: "Relu"', ("no field named", "kind", "as text")),
         ('type: "Relu"', 'type: "Relu" subgraph_name: "body"', ("node 'r'", "there is no subgraph 'body'")),
     ],
 )
