@@ -100,8 +100,9 @@ def load_weights(
     gevar.errors.ModelFileError: missing.safetensors: file at offset 0: cannot be opened: ...
     """
     with ExitStack() as outer, ExitStack() as stack:
-        file = None if not isinstance(source, str | PathLike) else _file(Path(source))
+        file = None
         if isinstance(source, str | PathLike):
+            file = _file(Path(source))
             source = outer.enter_context(open_weights(source, weight_dir))
         own_session = session is None
         if session is None:
