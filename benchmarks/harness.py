@@ -32,7 +32,7 @@ class Promise:
 class Row:
     """One line of the table. ``figure`` is what the promise is about, made from both series.
 
-    A row with a `spread`, the lowest and highest figure of the rounds, has no verdict where the promise lies within.
+    A row with a `spread`, between which figures half of the rounds lie, has no verdict where the promise lies within.
     """
 
     name: str
