@@ -6,80 +6,24 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 from benchmarks.harness import BUILD, Row, commit, cpu_count
-
-#: Row name -> module and function. Modules are imported when their row is run.
-BENCHMARKS = {
-    "import-time": ("benchmarks.import_time", "import_time"),
-    "inspect-memory": ("benchmarks.inspect_memory", "inspect_memory"),
-    "inspect-nodes": ("benchmarks.inspect_costs", "inspect_nodes"),
-    "open-sparse": ("benchmarks.inspect_costs", "open_sparse"),
-    "graph-read": ("benchmarks.graph_costs", "graph_read"),
-    "graph-memory": ("benchmarks.graph_costs", "graph_memory"),
-    "upload-touched": ("benchmarks.upload_speed", "upload_touched"),
-    "upload-fresh": ("benchmarks.upload_speed", "upload_fresh"),
-    "upload-small": ("benchmarks.upload_regions", "upload_small"),
-    "upload-scattered": ("benchmarks.upload_regions", "upload_scattered"),
-    "upload-cold": ("benchmarks.upload_cold", "upload_cold"),
-    "upload-memory": ("benchmarks.upload_memory", "upload_memory"),
-    "upload-digests": ("benchmarks.upload_digests", "upload_digests"),
-    "upload-safetensors": ("benchmarks.upload_safetensors", "upload_safetensors"),
-    "upload-second": ("benchmarks.second_load", "upload_second"),
-    "malloc-free": ("benchmarks.runtime_costs", "malloc_free"),
-    "map-unmap": ("benchmarks.runtime_costs", "map_unmap"),
-    "device-copy": ("benchmarks.runtime_costs", "device_copy"),
-    "many-live": ("benchmarks.runtime_costs", "many_live"),
-    "table-call": ("benchmarks.runtime_costs", "table_call"),
-    "face-call": ("benchmarks.runtime_costs", "face_call"),
-    "face-small": ("benchmarks.runtime_costs", "face_small"),
-    "var-assign": ("benchmarks.var_costs", "var_assign"),
-    "var-assign-many": ("benchmarks.var_costs", "var_assign_many"),
-    "var-get-addr": ("benchmarks.var_costs", "var_get_addr"),
-    "var-loaded": ("benchmarks.var_costs", "var_loaded"),
-    "var-constants": ("benchmarks.var_costs", "var_constants"),
-    "var-to-bytes": ("benchmarks.var_costs", "var_to_bytes"),
-    "var-from-bytes": ("benchmarks.var_costs", "var_from_bytes"),
-    "var-memory": ("benchmarks.var_costs", "var_memory"),
-    "resolve": ("benchmarks.resolution", "resolve"),
-    "resolve-many": ("benchmarks.resolution", "resolve_many"),
-    "resolve-threads": ("benchmarks.resolution", "resolve_threads"),
-    "giant-pages": ("benchmarks.page_reads", "giant_pages"),
-    "pass-growth": ("benchmarks.pass_costs", "pass_growth"),
-    "memory-page": ("benchmarks.memory_costs", "memory_page"),
-    "memory-touch": ("benchmarks.memory_costs", "memory_first_touch"),
-    "memory-growth": ("benchmarks.memory_costs", "memory_growth"),
-    "memory-random": ("benchmarks.memory_costs", "memory_random"),
-    "format-4d": ("benchmarks.format_speed", "format_4d"),
-    "format-4d-bytes": ("benchmarks.format_speed", "format_4d_bytes"),
-    "format-matrix": ("benchmarks.format_speed", "format_matrix"),
-    "format-cast": ("benchmarks.format_speed", "format_cast"),
-    "format-memory": ("benchmarks.format_speed", "format_memory"),
-}
+from benchmarks.rows import BENCHMARKS, measure
 
 
-def _run(name: str) -> Row:
-    module, function = BENCHMARKS[name]
-    return cast("Callable[[], Row]", getattr(import_module(module), function))()
-
-
-def _print_table(rows: Sequence[Row]) -> None:
-    """Print one table for each backend: figures of different backends do not compare."""
-    for backend in dict.fromkeys(row.backend for row in rows):
-        print(f"backend {backend}" if backend != "none" else "no backend")
-        for row in (row for row in rows if row.backend == backend):
-            subject, reference = statistics.median(row.subject), statistics.median(row.reference)
-            print(
-                f"  {row.name:<16} gevar {subject:9.2f} {row.unit:<5} reference {reference:9.2f} {row.unit:<5} "
-                f"n={len(row.subject):<3} {row.figure:8.1f} {row.figure_unit} "
-                f"({row.promise.text}: {row.verdict})"
-            )
-            for fault in row.faults:
-                print(f"  {'':<16} {fault}")
+def _print_row(row: Row) -> None:
+    """Print a row with its backend: figures of different backends do not compare."""
+    subject, reference = statistics.median(row.subject), statistics.median(row.reference)
+    backend = row.backend if row.backend != "none" else "-"
+    print(
+        f"{row.name:<18} {backend:<5} gevar {subject:9.2f} {row.unit:<5} reference {reference:9.2f} {row.unit:<5} "
+        f"n={len(row.subject):<3} {row.figure:8.1f} {row.figure_unit} ({row.promise.text}: {row.verdict})",
+        flush=True,
+    )
+    for fault in row.faults:
+        print(f"{'':<18} {fault}", flush=True)
 
 
 def _write_json(path: Path, rows: Sequence[Row]) -> None:
@@ -109,8 +53,10 @@ def main(arguments: Sequence[str]) -> int:
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no row named {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
-    rows = [_run(name) for name in options.names or BENCHMARKS]
-    _print_table(rows)
+    rows = []
+    for name in options.names or BENCHMARKS:
+        rows.append(measure(name))
+        _print_row(rows[-1])
     _write_json(options.json, rows)
     missed = [row for row in rows if row.kept is False]
     if not options.check:

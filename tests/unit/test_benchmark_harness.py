@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import page_cache
+from benchmarks import page_cache, rows
 from benchmarks.harness import Promise, Row, alternate, scratch_folder
 
 
@@ -63,7 +63,7 @@ def test_the_exit_code_tells_of_missed_promises(
     check: bool,
     code: int,
 ) -> None:
-    monkeypatch.setattr(command, "_run", lambda name: row(name, figure if name == "upload-fresh" else 95))
+    monkeypatch.setattr(command, "measure", lambda name: row(name, figure if name == "upload-fresh" else 95))
     path = tmp_path / "rows.json"
     arguments = ["--json", str(path), "upload-touched", "upload-fresh", *(["--check"] if check else [])]
     assert command.main(arguments) == code
@@ -79,6 +79,12 @@ def test_the_exit_code_tells_of_missed_promises(
     assert report["rows"][0]["subject_median"] == 2.0
 
 
+def test_a_row_is_measured_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "BENCHMARKS", {})  # which another process does not see
+    found = rows.measure("import-time")
+    assert (found.name, found.backend, len(found.subject)) == ("import-time", "none", len(found.reference))
+
+
 def test_an_unknown_row_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         command.main(["import-time", "nonsense"])
@@ -87,7 +93,7 @@ def test_an_unknown_row_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_row_has_a_function() -> None:
-    for module, function in command.BENCHMARKS.values():
+    for module, function in rows.BENCHMARKS.values():
         source = Path(*module.split(".")).with_suffix(".py")
         assert f"def {function}() -> Row" in (Path(command.__file__).parents[1] / source).read_text()
 
