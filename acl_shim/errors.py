@@ -9,7 +9,8 @@ The tree; `gevar.errors` hangs its own branches on the root::
     ├── HostFunctionError                           Python functions on a stream raised
     └── StateError(RuntimeError)                    used at the wrong time: closed, forked, not the host runtime
 
-Every message is one line that names the thing, the numbers and the next step. Every exception can be pickled.
+Every message is one line of printable characters that names the thing, the numbers and the next step; what a name in
+it has beside these stands there as an escape. Every exception can be pickled.
 """
 
 from collections.abc import Mapping
@@ -56,6 +57,18 @@ def size_text(size_bytes: int) -> str:
     return f"{size_bytes} B" if unit == "B" else f"{size:.2f} {unit} ({size_bytes} B)"
 
 
+def printable(text: str) -> str:
+    """Return a text that cannot upset a terminal: line ends, control characters and lone surrogates as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def one_line(text: str) -> str:
+    """Return a text, such as a protobuf or system message, in one line of printable characters."""
+    return printable(" ".join(text.split()))
+
+
 def _rebuild(cls: type[BaseException], args: tuple[object, ...], state: dict[str, object]) -> BaseException:
     """Make the exception of a pickle anew without its constructor."""
     builtin = cls  # the built-in class whose layout cls has; MemoryError among further bases may not make it
@@ -77,6 +90,9 @@ class GevarError(Exception):
     """
 
     status: int | None = None
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(printable(message))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the message and the fields, whatever the constructor asks for."""
@@ -171,7 +187,7 @@ class AclError(GevarError):
     ) -> None:
         shown = ", ".join(_shown(name, value) for name, value in arguments.items())
         parts = [f"{call}({shown}) returned {int(code)} {code_name(code)}", facts]
-        parts += [f"runtime says: {' '.join(text.split())}" if text else "", _NEXT_STEPS.get(code, _OTHER_STEP)]
+        parts += [f"runtime says: {one_line(text)}" if text else "", _NEXT_STEPS.get(code, _OTHER_STEP)]
         super().__init__("; ".join(part for part in parts if part))
         self.code = self.status = int(code)
         self.name = code_name(code)

@@ -17,8 +17,8 @@ The whole tree::
     └── LoadError(OSError)                          bytes of a weight file that could not be read
 
 An argument of the wrong type or value is a plain `TypeError` or `ValueError`, raised before anything is done; it is
-what GE calls PARAM_INVALID. Every message is one line that names the thing, the numbers and the next step. Every
-exception can be pickled and keeps its fields.
+what GE calls PARAM_INVALID. Every message is one line of printable characters that names the thing, the numbers and
+the next step. Every exception can be pickled and keeps its fields.
 """
 
 from collections.abc import Iterable
@@ -31,6 +31,8 @@ from acl_shim.errors import (
     HostFunctionError,
     OutOfMemoryError,
     StateError,
+    one_line,
+    printable,
     size_text,
 )
 
@@ -49,11 +51,6 @@ __all__ = [
     "StateError",
     "VariableError",
 ]
-
-
-def _one_line(text: str) -> str:
-    """Join the lines of a text, such as a protobuf or system message."""
-    return " ".join(text.split())
 
 
 class AddressError(GevarError, LookupError):
@@ -80,7 +77,7 @@ class AddressError(GevarError, LookupError):
         self, logic_addr: int, reason: str, *, nearest: tuple[int, int] | None = None, status: int | None = None
     ) -> None:
         near = f"; the nearest range starts at {nearest[0]} and has {size_text(nearest[1])}" if nearest else ""
-        super().__init__(f"logical address {logic_addr}: {_one_line(reason)}{near}")
+        super().__init__(f"logical address {logic_addr}: {one_line(reason)}{near}")
         self.logic_addr = logic_addr
         self.reason = reason
         self.nearest = nearest
@@ -113,7 +110,7 @@ class VariableError(GevarError, LookupError):
         self.close = tuple(close)
         self.status = status
         alike = f"; close to it: {', '.join(map(repr, self.close))}" if self.close else ""
-        super().__init__(f"variable {var_key!r}: {_one_line(reason)}{alike}")
+        super().__init__(f"variable {var_key!r}: {one_line(reason)}{alike}")
 
 
 class SizeOverflowError(GevarError, OverflowError):
@@ -166,7 +163,7 @@ class FormatError(GevarError, ValueError):
 
     def __init__(self, source: str, rule: str, *, destination: str | None = None, status: int | None = None) -> None:
         target = "" if destination is None else f" to {destination}"
-        super().__init__(f"{source}{target}: {_one_line(rule)}")
+        super().__init__(f"{source}{target}: {one_line(rule)}")
         self.source = source
         self.rule = rule
         self.destination = destination
@@ -196,7 +193,7 @@ class GraphError(GevarError, ValueError):
     def __init__(self, graph: str | None, reason: str, *, node: str | None = None, status: int | None = None) -> None:
         places = {"graph": graph, "node": node}
         named = ", ".join(f"{what} {name!r}" for what, name in places.items() if name is not None)
-        super().__init__(f"{named or 'graph'}: {_one_line(reason)}")
+        super().__init__(f"{named or 'graph'}: {one_line(reason)}")
         self.graph = graph
         self.reason = reason
         self.node = node
@@ -233,9 +230,9 @@ class ModelFileError(GevarError, ValueError):
         self.field = field
         self.reason = reason
         self.status = status
-        name = "" if file is None else f"{_one_line(str(file))}: "
+        name = "" if file is None else f"{printable(str(file))}: "
         place = "" if offset is None else f" at offset {offset}"
-        super().__init__(f"{name}{field}{place}: {_one_line(reason)}")
+        super().__init__(f"{name}{field}{place}: {one_line(reason)}")
 
 
 class LoadError(GevarError, OSError):
@@ -277,4 +274,4 @@ class LoadError(GevarError, OSError):
         self.reason = reason
         self.status = status
         figures = f"{size_text(wanted)} wanted at offset {offset}, {size_text(got)} read"
-        super().__init__(f"{_one_line(self.path)}: {figures}: {_one_line(reason)}")
+        super().__init__(f"{printable(self.path)}: {figures}: {one_line(reason)}")

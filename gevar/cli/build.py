@@ -5,8 +5,8 @@ from typing import cast
 
 import click
 
-from acl_shim.errors import size_text
-from gevar.cli.output import print_json, printable, shared_options, show_log
+from acl_shim.errors import printable, size_text
+from gevar.cli.output import print_json, shared_options, show_log
 from gevar.om.external_weights_writer import ExternalWeightMode
 from gevar.om.weights_model import KINDS, WeightKind, weights_model
 from gevar.session.weight_sources import open_weights

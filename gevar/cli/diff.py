@@ -8,8 +8,9 @@ from typing import IO
 
 import click
 
+from acl_shim.errors import one_line, printable
 from gevar.cli.model_changes import ADDED, REMOVED, Change, model_changes, tensor_changes
-from gevar.cli.output import print_json, printable, shared_options, show_log
+from gevar.cli.output import print_json, shared_options, show_log
 from gevar.errors import GevarError
 from gevar.om import open_om
 from gevar.om.named_tensor import is_tensor_file
@@ -26,7 +27,7 @@ class _TroubleError(click.ClickException):
     exit_code = _TROUBLE
 
     def show(self, file: IO[str] | None = None) -> None:
-        click.echo(f"gevar: {' '.join(self.message.split())}", file=file, err=file is None)
+        click.echo(f"gevar: {one_line(self.message)}", file=file, err=file is None)
 
 
 @click.command()

@@ -2,8 +2,8 @@
 
 import click
 
-from acl_shim.errors import size_text
-from gevar.cli.output import print_json, printable, shape_text, shared_options, show_log
+from acl_shim.errors import printable, size_text
+from gevar.cli.output import print_json, shape_text, shared_options, show_log
 from gevar.om.named_tensor import NamedTensor, write_tensors
 from gevar.session.weight_sources import open_weights
 

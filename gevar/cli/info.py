@@ -4,7 +4,7 @@ import click
 
 from acl_shim import Device, Runtime, open_runtime
 from acl_shim.codes import MemAttr
-from acl_shim.errors import size_text
+from acl_shim.errors import printable, size_text
 from gevar.cli.output import backend_option, print_banner, print_json, print_table, shared_options, show_log
 from gevar.errors import AclError
 
@@ -28,10 +28,10 @@ def info(backend: str | None, as_json: bool, debug: bool) -> None:
         print_json(facts)
         return
     print_banner(runtime)
-    print(f"chosen   {runtime.reason}")
+    print(f"chosen   {printable(runtime.reason)}")
     if runtime.version:
-        print(f"version  {runtime.version}")
-    print(f"soc      {facts['soc_name']}")
+        print(f"version  {printable(runtime.version)}")
+    print(f"soc      {printable(runtime.soc_name())}")
     rows = []
     for number in range(runtime.device_count()):
         for pages, figures in _memory(runtime.device(number)).items():

@@ -5,13 +5,12 @@ from typing import cast
 
 import click
 
-from acl_shim.errors import size_text
+from acl_shim.errors import printable, size_text
 from gevar.cli.output import (
     drop_empty,
     origin_text,
     print_json,
     print_table,
-    printable,
     shape_text,
     shared_options,
     show_log,
@@ -79,7 +78,7 @@ def _print_om(facts: Facts) -> None:
         print(f"\nMODEL {index}")
         _print_model(model)
     for submodel in _list(facts.get("submodels")):
-        print(f"\nSUB-MODEL {printable(str(submodel['name']))} {submodel['model_type']}")
+        print(f"\nSUB-MODEL {printable(str(submodel['name']))} {printable(str(submodel['model_type']))}")
         if "header" in submodel:
             _print_om(submodel)
         else:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from acl_shim import Runtime, open_runtime
-from acl_shim.errors import size_text
+from acl_shim.errors import printable, size_text
 from gevar.cli.output import (
     backend_option,
     drop_empty,
@@ -19,7 +19,6 @@ from gevar.cli.output import (
     print_banner,
     print_json,
     print_table,
-    printable,
     shape_text,
     shared_options,
     show_log,

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from acl_shim.errors import one_line, printable
 from gevar.errors import AclError, BackendUnavailableError, GevarError
 
 _FINDING, _USAGE, _DEVICE = 1, 2, 3
@@ -56,7 +57,8 @@ def _run(words: list[str]) -> int:
 def _report(error: Exception, debug: bool) -> int:
     """Print one line for an error, return the exit code that stands for it."""
     if debug:
-        traceback.print_exc()
+        for line in traceback.format_exc().splitlines():
+            print(printable(line), file=sys.stderr)
     text = "; ".join((str(error), *getattr(error, "__notes__", ())))
-    print(f"gevar: {' '.join(text.split())}", file=sys.stderr)
+    print(f"gevar: {one_line(text)}", file=sys.stderr)
     return _DEVICE if isinstance(error, AclError | BackendUnavailableError) else _FINDING

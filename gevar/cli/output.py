@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from acl_shim import Runtime
+from acl_shim.errors import printable
 
 T = TypeVar("T")
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -35,16 +36,21 @@ def backend_option(function: _F) -> _F:
 
 
 def print_json(value: object) -> None:
-    """Print one JSON value, readable, in the order it was built."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    print(text.encode(errors="backslashreplace").decode())  # names that are not UTF-8 have surrogates
+    """Print one JSON value, readable, in the order it was built; what could upset a terminal is escaped."""
+    for line in json.dumps(value, indent=2, ensure_ascii=False).split("\n"):
+        print("".join(c if c.isprintable() else _json_escape(c) for c in line))
+
+
+def _json_escape(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def print_banner(runtime: Runtime) -> None:
     """Print which library serves, so that a figure of the host runtime is never taken for one of a card."""
     kind = "an NPU" if runtime.backend == "npu" else "the host runtime: no card, ordinary memory"
     print(f"backend  {runtime.backend} ({kind})")
-    print(f"library  {runtime.path}")
+    print(f"library  {printable(str(runtime.path))}")
 
 
 def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
@@ -58,9 +64,11 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]
     console.print(table)
 
 
-def printable(text: str) -> str:
-    """Return a text that cannot upset a terminal: control characters and undecodable bytes as escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+class _Formatter(logging.Formatter):
+    """Puts a message into one line that cannot upset a terminal, whatever names are in it."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return printable(super().formatMessage(record))
 
 
 def show_log(debug: bool) -> None:
@@ -68,7 +76,9 @@ def show_log(debug: bool) -> None:
 
     The binding's own warning, that no card was found, is left out: the banner says which library serves.
     """
-    logging.basicConfig(format="%(name)s: %(message)s", level=logging.DEBUG if debug else logging.WARNING)
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Formatter("%(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.DEBUG if debug else logging.WARNING)
     logging.getLogger("acl_shim").setLevel(logging.NOTSET if debug else logging.ERROR)
 
 

@@ -6,7 +6,8 @@ from typing import TypedDict
 
 import click
 
-from gevar.cli.output import print_json, printable, shared_options, show_log
+from acl_shim.errors import printable
+from gevar.cli.output import print_json, shared_options, show_log
 from gevar.compile import CompilePass, PassContext, PassManager, PassRecord, compile_passes
 from gevar.compile.graph_file import read_graph_file
 from gevar.compile.graph_lines import changed_lines, graph_lines

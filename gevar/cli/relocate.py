@@ -2,8 +2,8 @@
 
 import click
 
-from acl_shim.errors import size_text
-from gevar.cli.output import print_json, printable, shared_options, show_log
+from acl_shim.errors import printable, size_text
+from gevar.cli.output import print_json, shared_options, show_log
 from gevar.session.relocation import KINDS, ExternalWeightKind, relocate_model
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from acl_shim.errors import size_text
-from gevar.cli.output import print_json, printable, shared_options, show_log
+from acl_shim.errors import printable, size_text
+from gevar.cli.output import print_json, shared_options, show_log
 from gevar.errors import LoadError, ModelFileError, VariableError
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import StreamedBytes, chunks_of, digest_of

@@ -6,7 +6,7 @@ from typing import Final
 
 from acl_shim import Device
 from acl_shim.codes import MemAttr
-from acl_shim.errors import Shortage, size_text
+from acl_shim.errors import Shortage, one_line, size_text
 from gevar.align import GIANT_PAGE_BYTES, HUGE_PAGE_BYTES
 from gevar.errors import AclError, OutOfMemoryError
 from gevar.options import VARIABLE_USE_1G_HUGE_PAGE
@@ -64,8 +64,8 @@ class Holder:
 
     @property
     def name(self) -> str:
-        """The tag in one line."""
-        return " ".join(self.tag.split())
+        """The tag in one line of printable characters."""
+        return one_line(self.tag)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def dynamic(name: str, models: Sequence[OmModelSpec], *, compress: bool = False)
     """
     space = _shared_space(models)
     if len({name, *(model.name for model in models)}) <= len(models):
-        raise ValueError(f"the models of {name} have the names {[model.name for model in models]}; make them differ")
+        raise ValueError(f"the models of {name!r} have the names {[model.name for model in models]}; make them differ")
     parts = [spec_parts(_as_subgraph(model), space) for model in models]
     for model, (message, _) in zip(models, parts, strict=True):
         message.graph[0].name = model.name

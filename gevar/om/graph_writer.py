@@ -161,7 +161,7 @@ def inline_data(node: NodeSpec) -> bytes:
         They cannot be read.
     """
     if node.data is None or isinstance(node.data, SparseBytes):
-        raise ValueError(f"{node.type} {node.name} has sparse data, which only a Const can have; give it an array")
+        raise ValueError(f"{node.type} {node.name!r} has sparse data, which only a Const can have; give it an array")
     return read_all(node.data)
 
 

@@ -47,7 +47,7 @@ def read_tensors(path: str | PathLike[str]) -> list[NamedTensor]:
             return reader(path)
     if is_file_constant_file(path):
         return read_file_constant_file(path)
-    raise ValueError(f"{Path(path).name} is none of {', '.join(_ENDINGS)}; convert it to one of these")
+    raise ValueError(f"{Path(path).name!r} is none of {', '.join(_ENDINGS)}; convert it to one of these")
 
 
 def is_tensor_file(path: str | PathLike[str]) -> bool:
@@ -96,4 +96,4 @@ def write_tensors(path: str | PathLike[str], tensors: list[NamedTensor]) -> dict
         return write_safetensors(Path(path), tensors)
     if suffix == ".npz":
         return write_npz(Path(path), tensors)
-    raise ValueError(f"{Path(path).name} is neither .safetensors nor .npz; give it one of these endings")
+    raise ValueError(f"{Path(path).name!r} is neither .safetensors nor .npz; give it one of these endings")

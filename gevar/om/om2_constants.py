@@ -58,7 +58,7 @@ class Om2Constant:
             The package became shorter.
         """
         if self._source is None:
-            raise ValueError(f"constant {self.key} lies in {self.file_name}, in the directory of the weights")
+            raise ValueError(f"constant {self.key!r} lies in {self.file_name!r}, in the directory of the weights")
         return self._source.view(0, self.size_bytes, f"constant {self.key}")
 
 

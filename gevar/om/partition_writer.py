@@ -96,10 +96,10 @@ def _serialised(message: ge_ir.ModelDef) -> bytes:
     try:
         data = message.SerializeToString(deterministic=True)
     except EncodeError as error:  # what protobuf says where it would be longer than it can count
-        raise ValueError(f"the message of model {message.name} is too long: {error}; {_ADVICE}") from error
+        raise ValueError(f"the message of model {message.name!r} is too long: {error}; {_ADVICE}") from error
     if len(data) > MODEL_DEF_MAX_BYTES:
         size = f"{len(data)} B, protobuf allows {MODEL_DEF_MAX_BYTES} B"
-        raise ValueError(f"the message of model {message.name} takes {size}; {_ADVICE}")
+        raise ValueError(f"the message of model {message.name!r} takes {size}; {_ADVICE}")
     return data
 
 
@@ -113,11 +113,12 @@ def _table(parts: Sequence[tuple[int, Blob]], mem_offset: int = 0) -> bytes:
 
 def _check(name: str, parts: Sequence[tuple[int, Blob]], max_num: int) -> None:
     if len(parts) > max_num:
-        raise ValueError(f"model {name} has {len(parts)} partitions, {max_num} at most are read")
+        raise ValueError(f"model {name!r} has {len(parts)} partitions, {max_num} at most are read")
     for kind, blob in parts:
         if kind not in _LARGE and blob.size_bytes > _MAX_BYTES:
             kind_name = partition_type_name(kind)
-            raise ValueError(f"{kind_name} of model {name} takes {blob.size_bytes} B, {_MAX_BYTES} B at most are read")
+            reason = f"takes {blob.size_bytes} B, {_MAX_BYTES} B at most are read"
+            raise ValueError(f"{kind_name} of model {name!r} {reason}")
 
 
 def _update_om_info(message: ge_ir.ModelDef, partitions: Sequence[tuple[int, Blob]]) -> None:

@@ -31,7 +31,7 @@ def weights_model(name: str, tensors: Sequence[NamedTensor], kind: WeightKind = 
         There is no tensor, a name is there twice or is empty, or the bytes of a tensor do not fit its shape.
     """
     if not tensors:
-        raise ValueError(f"no weights for model {name}: the source has no tensor")
+        raise ValueError(f"no weights for model {name!r}: the source has no tensor")
     net = OmBuilder(name)
     for tensor in tensors:
         desc = TensorDesc(tensor.dtype, Format.FORMAT_ND, tensor.shape)

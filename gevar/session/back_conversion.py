@@ -82,7 +82,7 @@ def _to_consts(nodes: Sequence[ExternalNode]) -> None:
         reason = f"model {model.model.name} has tasks, which hold the addresses of its external weights"
         raise ValueError(f"{reason}; make them Constant")
     if nodes[0].is_part:
-        raise ValueError(f"model {model.model.name} is part of a dynamic one, which shares graphs; make them Constant")
+        raise ValueError(f"model {model.model.name!r} is part of a dynamic one and shares graphs; make them Constant")
     names = [node.name for node in nodes_of(model)]
     contents: dict[str, StreamedBytes] = {}
     for one in nodes:

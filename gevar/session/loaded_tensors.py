@@ -144,7 +144,7 @@ class LoadedTensors:
         row = self._on_device(tensor)
         got_bytes = read_access(data).size_bytes
         if got_bytes != row.size_bytes:
-            raise ValueError(f"{row.name} takes {row.size_bytes} B, not {got_bytes} B: give its whole value")
+            raise ValueError(f"{row.name!r} takes {row.size_bytes} B, not {got_bytes} B: give its whole value")
         if not row.size_bytes:
             return
         if row.kind in (VARIABLE, CONSTANTOP) and row.logic_addr is not None:

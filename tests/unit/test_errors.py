@@ -8,6 +8,7 @@ import pytest
 
 import acl_shim.errors
 import gevar.errors
+from acl_shim.errors import Attempt
 from gevar.errors import (
     AclError,
     AddressError,
@@ -15,6 +16,7 @@ from gevar.errors import (
     FormatError,
     GevarError,
     GraphError,
+    HostFunctionError,
     LoadError,
     ModelFileError,
     OutOfMemoryError,
@@ -145,6 +147,40 @@ def test_every_exception_made_here_is_among_the_cases() -> None:
 def test_a_message_is_one_line_whatever_it_names(error: GevarError) -> None:
     assert "\n" not in str(error)
     assert "two lines" in str(error)
+
+
+UNSAFE = "a\nb\r\x1b[2J\x00\x7f\x9b\u2028\u202e\ud800\U000e0001"
+"""Line ends, controls of terminals in one and in two bytes, a turn of direction, half a character, an unseen mark."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        GevarError(UNSAFE),
+        StateError(UNSAFE),
+        BackendUnavailableError(UNSAFE, (Attempt(UNSAFE, UNSAFE),)),
+        AclError(107000, "aclrtFree", {"name": UNSAFE}, UNSAFE),
+        OutOfMemoryError(207001, "aclrtMalloc", {"name": UNSAFE}, UNSAFE),
+        HostFunctionError((ValueError(UNSAFE),)),
+        AddressError(1, UNSAFE),
+        VariableError(UNSAFE, UNSAFE, close=[UNSAFE]),
+        SizeOverflowError(UNSAFE, 3, 2),
+        FormatError(UNSAFE, UNSAFE, destination=UNSAFE),
+        GraphError(UNSAFE, UNSAFE, node=UNSAFE),
+        ModelFileError(UNSAFE, 0, UNSAFE, UNSAFE),
+        LoadError(UNSAFE, 0, 1, 0, UNSAFE),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_no_name_upsets_a_terminal(error: GevarError) -> None:
+    assert str(error).isprintable()
+    assert all(escape in str(error) for escape in (r"\x1b[2J", r"\x9b", r"\u202e", r"\ud800", r"\U000e0001"))
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_the_path_in_an_error_keeps_its_spaces() -> None:
+    assert str(ModelFileError("two  spaces\n.om", 0, "file", "x")).startswith(r"two  spaces\n.om: ")
+    assert str(LoadError("two  spaces\t.bin", 0, 1, 0)).startswith(r"two  spaces\t.bin: ")
 
 
 def test_a_load_error_is_an_os_error_without_a_number() -> None:

@@ -235,7 +235,7 @@ def test_limits_of_partitions() -> None:
     with pytest.raises(ValueError, match="9 partitions, 8 at most"):
         model_body(message, [(kind, Blob.of(b"x")) for kind in (1, 2, 3, 4, 5, 8, 12, 26)])
     large = Blob(1 << 32, ())
-    with pytest.raises(ValueError, match="TASK_INFO of model m takes 4294967296 B"):
+    with pytest.raises(ValueError, match="TASK_INFO of model 'm' takes 4294967296 B"):
         model_body(message, [(PartitionType.TASK_INFO, large)])
     assert model_body(message, [(PartitionType.WEIGHTS_DATA, large)]).size_bytes > 1 << 32
 

@@ -248,7 +248,7 @@ def test_sparse_data_inside_the_message_are_refused(tmp_path: Path, kind: str) -
         builder.constant("inside", SparseBytes(40), BYTES)
     else:
         builder.variable("inside", BYTES, init=SparseBytes(40))
-    with pytest.raises(ValueError, match=f"{kind} inside has sparse data"):
+    with pytest.raises(ValueError, match=f"{kind} 'inside' has sparse data"):
         builder.write(tmp_path / "model.om")
     assert list(tmp_path.iterdir()) == []
 
