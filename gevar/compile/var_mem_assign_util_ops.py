@@ -21,10 +21,10 @@ ATTR_OUTPUT_MEMORY_TYPE: Final = "_output_memory_type"
 ATTR_NAME_LENGTH: Final = "length"
 _OUTPUT_IN_RDMA: Final = 1
 _PLACE_ATTRS: Final = {
-    FILECONSTANT: ("location", "offset", ATTR_NAME_LENGTH, "file_path", "file_id"),
+    FILECONSTANT: ("location", "offset", ATTR_NAME_LENGTH, "file_path", "file_id", "shape", "original_shape"),
     CONSTPLACEHOLDER: ("storage_shape", "dtype", "size", "placement", "addr"),
 }
-"""Attributes that say where the bytes of a constant are, by type."""
+"""Attributes that say where the bytes of a constant are, and its shapes, by type."""
 
 
 def graph_error(node: Node, reason: str, status: int = FAILED) -> GraphError:

@@ -80,8 +80,9 @@ def lowering_file_constant(op: VarOp, files: FileConstantFiles, shared: Lowering
     info = file_constant_info(op, files.paths_by_id)
     given = files.user_memory.get(info.base_name)
     if given is not None:
+        files.weight_dir.check_given(info)
         return _in_user_memory(info, given, shared)
-    key = f"{info.file}:{info.offset}:{info.length or info.size_bytes}"
+    key = f"{info.named_by} {info.file}:{info.offset}:{info.length}:{info.size_bytes}"
 
     def make() -> LowerResult:
         inputs = [shared.session(), shared.const(op.name), shared.allocator(_HBM)]

@@ -63,6 +63,8 @@ def load_file(vm: VarManager, region: FileRegion, logic_addr: LogicAddr, device_
 
     Raises
     ------
+    VariableError
+        The block holds other bytes (status PARAM_INVALID).
     LoadError
         The file cannot be read, or ends early.
     AddressError, AclError, OutOfMemoryError, StateError
@@ -70,7 +72,7 @@ def load_file(vm: VarManager, region: FileRegion, logic_addr: LogicAddr, device_
 
     After failure: the block counts as not loaded.
     """
-    ticket = vm.begin_var_load(logic_addr, device_id)
+    ticket = vm.begin_var_load(logic_addr, device_id, content=region.place)
     if ticket is None:
         return
     with ticket:

@@ -54,20 +54,24 @@ def place_file_constants(tensors: Sequence[FileTensor], loading: Loading) -> lis
     ------
     VariableError
         A node does not say where it lies or where its bytes are; or memory of the caller's is too small for it, or is
-        given for a name that two files have.
+        given for a name that two files have; or two nodes have one logical address and other bytes.
     LoadError
         A file is not there, ends too early, or leads out of its directory.
     AclError, OutOfMemoryError
         The device refuses memory.
     """
     asked = [_asked(tensor, loading) for tensor in tensors]
-    _check_names(asked)
+    for one in asked:
+        if one.given is not None:
+            loading.weight_dir.check_given(one.info)
     own = [one for one in asked if not _is_variable(one, loading)]
     is_combined = len({one.info.base_name if one.given else _path_of(one, loading) for one in own}) == 1
     place = _place_in_file if is_combined else _place_alone
     for one in asked:
         loading.will_be_ready(one.op.name, one.op.output_desc[0], is_variable=_is_variable(one, loading))
-    return [_place_variable(one, loading) if _is_variable(one, loading) else place(one, loading) for one in asked]
+    placed = [_place_variable(one, loading) if _is_variable(one, loading) else place(one, loading) for one in asked]
+    _check_addresses(asked, placed)
+    return placed
 
 
 def _asked(tensor: FileTensor, loading: Loading) -> _Asked:
@@ -79,15 +83,16 @@ def _asked(tensor: FileTensor, loading: Loading) -> _Asked:
     return _Asked(op, info, LogicAddr(op.output_offsets[0]), loading.external_weights.get(info.base_name))
 
 
-def _check_names(asked: Sequence[_Asked]) -> None:
-    """Refuse two files in one block of the caller's, which goes by the name of a file without its folder."""
-    folders: dict[str, str] = {}
-    for one in asked:
-        if one.given is not None and one.info.folder:
-            known = folders.setdefault(one.info.base_name, one.info.folder)
-            if known != one.info.folder:
-                both = f"in {known} and in {one.info.folder}"
-                reason = f"memory is given for {one.info.base_name}, and there are two such files, {both}"
+def _check_addresses(asked: Sequence[_Asked], placed: Sequence[PlacedWeight]) -> None:
+    """Refuse other bytes at one logical address, which leads operators to one of them."""
+    known: dict[LogicAddr, tuple[str, str]] = {}
+    for one, found in zip(asked, placed, strict=True):
+        if found.dev_addr is not None:
+            given = f"the caller's memory at {found.dev_addr:#x}"
+            where = given if found.region is None else found.region.place
+            name, before = known.setdefault(found.logic_addr, (one.op.name, where))
+            if where != before:
+                reason = f"it has {where} at the logical address {found.logic_addr}, where {name} has {before}"
                 raise VariableError(one.op.name, reason, status=PARAM_INVALID)
 
 
@@ -106,7 +111,7 @@ def _place_variable(one: _Asked, loading: Loading) -> PlacedWeight:
     dev_addr = manager.get_var_memory_addr(logic_addr, MemType.RT_MEMORY_HBM, loading.device_id)
     region = one.info.region(loading.weight_dir.find(one.info))
     _check_listed(one, region, loading)
-    loading.request_once(one.op.name, region, logic_addr, dev_addr, loading.digests)
+    loading.request_once(one.op.name, region, logic_addr, dev_addr, loading.digests, region.place)
     return PlacedWeight(logic_addr, dev_addr, region, IN_VARIABLES)
 
 

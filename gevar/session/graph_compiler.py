@@ -45,6 +45,8 @@ from gevar.types.tensor_sizes import tensor_size_in_bytes
 from gevar.var import VarManager, VarOp
 from gevar.var.graph_tables import DATA_UNCHANGED_TYPES
 from gevar.var.var_op import VARIABLE
+from gevar.weights import value_bins
+from gevar.weights.value_bins import VALUE_BINS
 
 _VALUE: Final = "value"
 _SESSION_ID: Final = "session_id"
@@ -71,6 +73,8 @@ class CompiledGraph:
         Variables whose bytes were brought into another form.
     weight_dir
         Directory of external weights, see `ModelCache.weight_dir`; None where neither cache nor option names one.
+    paths_by_id
+        Files of external weights by `file_id`, from the option ``ge.exec.value_bins``.
     """
 
     graph_id: int
@@ -79,6 +83,7 @@ class CompiledGraph:
     log: PassLog
     converted: tuple[str, ...]
     weight_dir: Path | None
+    paths_by_id: Mapping[str, str]
 
     @property
     def graph(self) -> ComputeGraph:
@@ -103,12 +108,15 @@ def compile_graph(
         The cache is damaged; a variable has no memory, or cannot be converted.
     StateError, AclError, OutOfMemoryError
         The variables sleep; the device refuses memory or a copy.
+    ValueError
+        The option ``ge.exec.value_bins`` cannot be read.
 
     After failure: variables, their bytes, device memory and rebuild control are as before.
     """
     vm, graph_id = var_manager, graph.graph_id
     if vm.is_asleep(device_id):
         raise StateError(f"the variables sleep on device {device_id}: call wake before graph {graph_id} is compiled")
+    paths_by_id = value_bins(options.get(VALUE_BINS, ""))
     _add_net_output(graph)
     context = PassContext(vm, rebuild_ctrl)
     with vm.transaction(), rebuild_ctrl.transaction(), vm.memory_transaction():
@@ -130,9 +138,8 @@ def compile_graph(
         with _bytes_kept(vm, ops, device_id, graph_id):
             converted = trans_all_var_data(vm, ops, device_id, graph_id, threads=1)
         rebuild_ctrl.set_graph_build_end(graph_id)
-    return CompiledGraph(
-        graph_id, model, is_from_cache, context.log, tuple(converted), Path(weight_dir) if weight_dir else None
-    )
+    directory = Path(weight_dir) if weight_dir else None
+    return CompiledGraph(graph_id, model, is_from_cache, context.log, tuple(converted), directory, paths_by_id)
 
 
 def static_ops(graph: ComputeGraph) -> list[VarOp]:

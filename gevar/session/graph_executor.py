@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gevar.errors import StateError
+from gevar.om.node import FILECONSTANT
 from gevar.om.root_model_writer import root_model_blob
-from gevar.runtime import GraphVarVisitor, ModelExecutor, RtSession, TensorData, TensorPlacement
+from gevar.runtime import FileConstantFiles, GraphVarVisitor, ModelExecutor, RtSession, TensorData, TensorPlacement
 from gevar.session.graph_compiler import CompiledGraph, static_ops
 from gevar.session.graph_lowering import GRAPH_KERNELS, lower_graph
 from gevar.session.host_kernels import Array
@@ -19,7 +20,6 @@ from gevar.session.load import load_model
 from gevar.session.session import Session
 from gevar.types import DeviceId, LogicAddr, MemType, TensorDesc
 from gevar.weights import WeightDirectory
-from gevar.weights.file_constant import LOCATION
 
 GraphInputs = Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike]
 """Arrays in the order of the inputs of a graph, or by the names of its Data nodes."""
@@ -59,17 +59,25 @@ class GraphExecutor:
         self._descs = {name: graph[name].op_desc.output_desc(0) for name in inputs}
         self._ops = static_ops(graph)
         addrs = {LogicAddr(op.output_offsets[0]) for op in self._ops}
-        weight_dir = compiled.weight_dir if any(op.attrs.get(LOCATION) for op in self._ops) else None
-        folder = WeightDirectory(weight_dir, None)
-        self._visitor = GraphVarVisitor(vm, device_id, compiled.graph_id, weight_dir=folder)
+        weight_dir = compiled.weight_dir if any(op.op_type == FILECONSTANT for op in self._ops) else None
+        files = FileConstantFiles(WeightDirectory(weight_dir, None), compiled.paths_by_id)
+        self._visitor = GraphVarVisitor(
+            vm, device_id, compiled.graph_id, weight_dir=files.weight_dir, paths_by_id=files.paths_by_id
+        )
         with ExitStack() as stack:
             stack.enter_context(vm.memory_transaction(addrs))
             file = root_model_blob(compiled.model).read()
-            model = load_model(file, session=session, device_id=device_id, weight_dir=weight_dir)
+            model = load_model(
+                file,
+                session=session,
+                device_id=device_id,
+                weight_dir=weight_dir,
+                paths_by_id=files.paths_by_id,
+            )
             with ExitStack() as undo:
                 undo.callback(model.close)
                 self._visitor.init(self._ops)
-                lowered = lower_graph(graph, inputs, {row.name: row for row in model.rows})
+                lowered = lower_graph(graph, inputs, {row.name: row for row in model.rows}, files)
                 self._outputs = lowered.outputs
                 rt_session = RtSession(session.id, self._visitor)
                 self._executor = ModelExecutor(

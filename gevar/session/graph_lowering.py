@@ -4,7 +4,7 @@ A kernel reads its inputs from their memory and writes its output to memory of t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -12,14 +12,24 @@ import numpy as np
 
 from gevar.compile.descriptions import str_attr
 from gevar.compile.node_kinds import NET_OUTPUT
+from gevar.compile.var_mem_assign_util_ops import var_op_of
 from gevar.errors import GraphError, StateError
 from gevar.graph import ComputeGraph, Node, OpDesc, OutDataAnchor
 from gevar.om.node import CONSTANTOP, FILECONSTANT, VARIABLE
-from gevar.runtime import LoweringGlobalData, LowerResult, Stage, TensorData, TensorPlacement, lowering_variable
+from gevar.runtime import (
+    FileConstantFiles,
+    LoweringGlobalData,
+    LowerResult,
+    Stage,
+    TensorData,
+    TensorPlacement,
+    lowering_file_constant,
+    lowering_variable,
+)
+from gevar.runtime.file_constant_lowering import FILE_CONSTANT_KERNELS
 from gevar.runtime.kernels import (
     KERNEL_COPY_TENSOR,
     KERNEL_DATA,
-    KERNELS,
     Kernel,
     KernelContext,
     input_of,
@@ -82,7 +92,7 @@ def _check_room(op: OpDesc, tensor: TensorData, size_bytes: int) -> None:
         raise StateError(f"{op.type} {op.name!r} needs {size_bytes} B and has {have}; check its descriptions")
 
 
-GRAPH_KERNELS: Final[Mapping[str, Kernel]] = MappingProxyType({**KERNELS, KERNEL_HOST_OP: host_op})
+GRAPH_KERNELS: Final[Mapping[str, Kernel]] = MappingProxyType({**FILE_CONSTANT_KERNELS, KERNEL_HOST_OP: host_op})
 """Kernels of the execution graph, those of `gevar.runtime` included."""
 
 
@@ -102,7 +112,9 @@ class LoweredGraph:
     outputs: tuple[tuple[OutDataAnchor, LowerResult], ...]
 
 
-def lower_graph(graph: ComputeGraph, inputs: Sequence[str], constants: Mapping[str, LoadedTensor]) -> LoweredGraph:
+def lower_graph(
+    graph: ComputeGraph, inputs: Sequence[str], constants: Mapping[str, LoadedTensor], files: FileConstantFiles
+) -> LoweredGraph:
     """Lower a compiled graph.
 
     Parameters
@@ -113,13 +125,17 @@ def lower_graph(graph: ComputeGraph, inputs: Sequence[str], constants: Mapping[s
         Names of its Data nodes, in the order of the inputs of a run.
     constants
         Where Consts lie, by name.
+    files
+        Where the bytes of FileConstants are.
 
     Raises
     ------
     GraphError
         A node cannot be computed, or a constant has no bytes on the device.
+    VariableError
+        A FileConstant does not say where its bytes are.
     """
-    lowering = _Lowering(inputs, constants)
+    lowering = _Lowering(inputs, constants, files)
     ends = lowering.lower(graph, {})
     return LoweredGraph(lowering.shared, tuple(ends))
 
@@ -127,9 +143,9 @@ def lower_graph(graph: ComputeGraph, inputs: Sequence[str], constants: Mapping[s
 class _Lowering:
     """Lowers graphs into one execution graph; the graph of a call is lowered in its place."""
 
-    def __init__(self, inputs: Sequence[str], constants: Mapping[str, LoadedTensor]) -> None:
+    def __init__(self, inputs: Sequence[str], constants: Mapping[str, LoadedTensor], files: FileConstantFiles) -> None:
         self.shared = LoweringGlobalData()
-        self._inputs, self._constants = inputs, constants
+        self._inputs, self._constants, self._files = inputs, constants, files
 
     def lower(
         self, graph: ComputeGraph, results: dict[OutDataAnchor, LowerResult]
@@ -171,7 +187,7 @@ class _Lowering:
         if node.type == DATA:
             return LowerResult(shared.graph.add(Stage.MAIN, KERNEL_DATA, value=self._inputs.index(node.name)), _HBM)
         if node.type == FILECONSTANT:
-            return shared.variable(node.name)
+            return lowering_file_constant(_with_shapes(var_op_of(node)), self._files, shared)
         if node.type in SOURCE_TYPES:
             return LowerResult(shared.const(_constant(node, self._constants.get(node.name))), _HBM)
         kernel = host_kernel(node)
@@ -180,6 +196,13 @@ class _Lowering:
         holders = [*(source.addr for source in sources), memory.addr]
         work = HostOp(node.op_desc, kernel)
         return LowerResult(shared.graph.add(Stage.MAIN, KERNEL_HOST_OP, holders, value=work), memory.placement)
+
+
+def _with_shapes(op: VarOp) -> VarOp:
+    """A FileConstant with both of its shapes; one without has those of its output, as where GE runs no init graph."""
+    shape, origin_shape = op.output_desc[0].shape, op.output_desc[0].origin_shape
+    shapes = {"shape": shape, "original_shape": shape if origin_shape is None else origin_shape}
+    return replace(op, attrs={**shapes, **op.attrs})
 
 
 def _constant(node: Node, row: LoadedTensor | None) -> TensorData:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gevar.compile.node_kinds import NET_OUTPUT
+from gevar.compile.var_mem_assign_util_ops import var_op_of
 from gevar.errors import FormatError, GraphError
 from gevar.formats import cast, cast_supported, transfer
 from gevar.formats.conversion import Rules
@@ -71,9 +72,11 @@ def check_nodes(graph: ComputeGraph) -> None:
     """
     consts: dict[str, Node] = {}
     for node in graph.all_nodes():
-        if node.type == CONSTANT and consts.setdefault(node.name, node) is not node:
-            other = consts[node.name].owner_compute_graph.name
-            raise _refused(node, f"graph {other!r} has a {CONSTANT} of this name, too; rename one")
+        if node.type in (CONSTANT, FILECONSTANT):
+            other = consts.setdefault(node.name, node)
+            if other is not node and (node.type == CONSTANT or var_op_of(node).attrs != var_op_of(other).attrs):
+                name = other.owner_compute_graph.name
+                raise _refused(node, f"graph {name!r} has a {other.type} of this name, too; rename one")
         if is_call(node):
             given_to(node)
             made_by(node)

@@ -40,6 +40,7 @@ def load_model(
     backend: str | None = None,
     weight_dir: str | PathLike[str] | None = None,
     external_weights: Mapping[str, ExternalWeightAddress] | None = None,
+    paths_by_id: Mapping[str, str] | None = None,
     share_equal: bool = False,
     verify_digests: bool = False,
     workers: int | None = None,
@@ -74,6 +75,8 @@ def load_model(
     external_weights
         Device memory of the caller's that holds a weight file from its start, by the file's name without directory. It
         comes before the file, and is never freed here.
+    paths_by_id
+        Files of external weights by `file_id`; by default those of the session's option ``ge.exec.value_bins``.
     share_equal
         Whether the weights of a model, and external weights, share the memory of equal ones that other models of the
         process have loaded so, in this session or another.
@@ -96,8 +99,9 @@ def load_model(
     Raises
     ------
     ValueError
-        Memory for an external weight is null, empty or no multiple of 32 B; memory of the caller's for variables is
-        smaller than the bundle says; the option ``ge.exec.value_bins`` cannot be read.
+        Memory for an external weight is null, empty or no multiple of 32 B, or is given for a name with a directory;
+        memory of the caller's for variables is smaller than the bundle says; the option ``ge.exec.value_bins`` cannot
+        be read.
     ModelFileError
         The file is not an OM model, or is damaged; names file, offset and field. Or models of a bundle contradict each
         other; or a weight directory or digests are asked for and there are no external weights.
@@ -127,6 +131,8 @@ def load_model(
     """
     given = dict(external_weights or {})
     for name, memory in given.items():
+        if not name or "/" in name:
+            raise ValueError(f"memory is given for weight file {name!r}: give the name of a file without its directory")
         if memory.dev_addr <= 0 or memory.size_bytes <= 0 or memory.size_bytes % _WEIGHT_MULTIPLE:
             text = f"memory for weight file {name!r} is {memory.size_bytes} B at {memory.dev_addr}"
             raise ValueError(f"{text}: give an address and a multiple of {_WEIGHT_MULTIPLE} B")
@@ -140,7 +146,8 @@ def load_model(
             outer.enter_context(caller_device(session.runtime))
             if om.is_bundle:
                 check_bundle(om, session.rt_session)
-            ids = value_bins(session.options.get(VALUE_BINS, ""))
+            if paths_by_id is None:
+                paths_by_id = value_bins(session.options.get(VALUE_BINS, ""))
             directory = WeightDirectory(weight_dir, path)
             digests = ListedDigests() if verify_digests else None
             loading = Loading(
@@ -152,7 +159,7 @@ def load_model(
                 path=path,
                 weight_dir=directory,
                 external_weights=given,
-                paths_by_id=ids,
+                paths_by_id=paths_by_id,
             )
             if share_equal:
                 outer.enter_context(EqualWeights.instance(session.runtime).load())

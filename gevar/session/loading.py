@@ -226,18 +226,26 @@ class Loading(WeightLoading):
         logic_addr: LogicAddr,
         dev_addr: DevAddr,
         digests: ListedDigests | None = None,
+        place: str = "",
     ) -> None:
         """Ask for the bytes of what starts at a logical address, once for each device and address.
+
+        `place` is that of the bytes of a file, where it has to be the same for all who ask.
 
         Raises
         ------
         VariableError
-            They do not fit the variable that the session has under this name (status PARAM_INVALID).
+            They do not fit the variable that the session has under this name, or it holds the bytes of another place
+            (status PARAM_INVALID).
         """
-        if logic_addr in self._tickets:
+        known = self._tickets.get(logic_addr)
+        if known is not None:
+            if known.content != place:
+                reason = f"the session has one variable for it and for {known.content}, it has {place}; rename it"
+                raise VariableError(name, reason, status=PARAM_INVALID)
             return
         vm, size_bytes = self.session.var_manager, content_bytes(content)
-        ticket = vm.begin_var_load(logic_addr, self.device_id)
+        ticket = vm.begin_var_load(logic_addr, self.device_id, content=place)
         if ticket is not None:
             self.stack.callback(ticket.abort)
             if size_bytes and not _lies_in_one(vm, logic_addr, size_bytes):

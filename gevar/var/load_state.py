@@ -32,13 +32,22 @@ class LoadTicket(Generic[K]):
     """The right to bring one key, and the duty to say how it went.
 
     As a context it commits when the block ends and aborts when the block raises. Only the first commit or abort counts.
+
+    Attributes
+    ----------
+    key : object
+        The key.
+    content : str
+        What is brought, in words, for `LoadTable.content` to tell; "" where nobody says.
+
     Thread safety: may be handed to another thread.
     """
 
-    __slots__ = ("_event", "_is_done", "_table", "_thread_id", "key")
+    __slots__ = ("_event", "_is_done", "_table", "_thread_id", "content", "key")
 
-    def __init__(self, table: "LoadTable[K]", key: K) -> None:
+    def __init__(self, table: "LoadTable[K]", key: K, content: str = "") -> None:
         self.key = key
+        self.content = content
         self._table = table
         self._is_done = False
         self._event: threading.Event | None = None  # made when somebody waits: hardly ever, and it takes long
@@ -60,7 +69,7 @@ class LoadTicket(Generic[K]):
         states, key = self._table.states, self.key
         is_current = states.get(key) is self
         if is_current:
-            states[key] = _LOADED
+            states[key] = self.content or _LOADED
         self._is_done = True
         if self._event is not None:
             self._event.set()
@@ -167,8 +176,13 @@ class LoadTable(Generic[K]):
             return LoadState.ABSENT
         return LoadState.LOADING if isinstance(found, LoadTicket) else LoadState.LOADED
 
-    def enter(self, key: K) -> tuple[LoadTicket[K] | None, bool]:
-        """Take the key if it is absent, without waiting.
+    def content(self, key: K) -> str:
+        """Return what was loaded, in the words of who loaded it; "" where nothing is or nobody said."""
+        found = self.states.get(key)
+        return found if isinstance(found, str) else ""
+
+    def enter(self, key: K, content: str = "") -> tuple[LoadTicket[K] | None, bool]:
+        """Take the key if it is absent, without waiting, to bring what `content` says.
 
         Returns
         -------
@@ -176,7 +190,7 @@ class LoadTable(Generic[K]):
             ``(None, False)`` when it is loaded, ``(ticket, True)`` when the caller has to load it now, ``(ticket,
             False)`` when another load is under way, which the ticket can wait for.
         """
-        mine = LoadTicket(self, key)
+        mine = LoadTicket(self, key, content)
         found = self.states.setdefault(key, mine)  # one step, whatever other threads do
         if found is mine:
             return mine, True

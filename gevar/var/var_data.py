@@ -3,7 +3,7 @@
 import ctypes
 
 from acl_shim.host_memory import HostBuffer, read_access, write_access
-from gevar.errors import AddressError, StateError
+from gevar.errors import AddressError, StateError, VariableError
 from gevar.status import PARAM_INVALID
 from gevar.types import DeviceId, LogicAddr, MemType, TensorDesc
 from gevar.var.load_state import LoadState, LoadTicket, set_loaded
@@ -64,7 +64,9 @@ class VarData(VarGraphs):
                 return found
             found.wait()
 
-    def begin_var_load(self, logic_addr: LogicAddr, device_id: DeviceId = DEFAULT_DEVICE_ID) -> LoadTicket[int] | None:
+    def begin_var_load(
+        self, logic_addr: LogicAddr, device_id: DeviceId = DEFAULT_DEVICE_ID, *, content: str = ""
+    ) -> LoadTicket[int] | None:
         """Take the loading of a variable's data on a device, or wait until another thread has done it.
 
         The ticket is a context: it commits when the block ends, and aborts when the block raises.
@@ -75,6 +77,8 @@ class VarData(VarGraphs):
             Address at which the variable starts.
         device_id
             The device.
+        content
+            What is to be brought, in words that are equal only for equal bytes; "" where it does not matter.
 
         Returns
         -------
@@ -87,16 +91,24 @@ class VarData(VarGraphs):
             The manager is not initialised, or this thread holds the ticket already.
         AddressError
             No variable starts at the address.
+        VariableError
+            Another content was brought there (status PARAM_INVALID).
 
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::CheckAndSetVarLoaded.
-        Differs: edge 22 of docs/differences.md.
+        Differs: edges 22 and 33 of docs/differences.md.
         """
         while True:
             with self._lock:
                 resource = self._require(PARAM_INVALID)
-                if resource.blocks.exact(logic_addr) is None:
+                block = resource.blocks.exact(logic_addr)
+                if block is None:
                     raise self._no_block(resource, logic_addr)
-                ticket, mine = self._device_records.device(device_id).data.enter(logic_addr)
+                table = self._device_records.device(device_id).data
+                ticket, mine = table.enter(logic_addr, content)
+                known = table.content(logic_addr)
+            if content and known and known != content:
+                reason = f"it holds {known} on device {device_id}, and {content} are asked for; give that another name"
+                raise VariableError(block.name, reason, status=PARAM_INVALID)
             if ticket is None or mine:
                 return ticket
             ticket.wait()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gevar.align import INT64_MAX
 from gevar.errors import FormatError, LoadError, SizeOverflowError, VariableError
 from gevar.status import FAILED, PARAM_INVALID
 from gevar.types.tensor_sizes import calc_tensor_mem_size
@@ -44,9 +45,9 @@ class FileConstantInfo:
     offset, length : int
         Place of the bytes in the file; a length of 0 means as many as the tensor has.
     size_bytes : int
-        Stored size of the output, padding included.
+        Stored size of the output, padding included; the bytes of the tensor where none is stored.
     tensor_bytes : int
-        Bytes of the tensor; the stored size where shape and type do not tell.
+        Bytes of the tensor; the stored size where shape, format and type do not tell.
     """
 
     name: str
@@ -86,7 +87,8 @@ class FileConstantInfo:
         Raises
         ------
         VariableError
-            The length is larger than the output (status PARAM_INVALID).
+            The length is larger than the output; or it, or the output where there is none, is smaller than the tensor,
+            whose end would be what was in memory before (status PARAM_INVALID).
         LoadError
             The file ends before the bytes do.
         """
@@ -94,6 +96,11 @@ class FileConstantInfo:
             reason = f"its length of {self.length} B is larger than its output of {self.size_bytes} B"
             raise VariableError(self.name, reason, status=PARAM_INVALID)
         self.check_room(file.path, file.size_bytes)
+        asked_bytes = self.length or self.size_bytes
+        if asked_bytes < self.tensor_bytes:
+            what = f"{'length' if self.length else 'output'} of {asked_bytes} B at {self.offset} of {file.path}"
+            reason = f"its {what} is smaller than its tensor of {self.tensor_bytes} B"
+            raise VariableError(self.name, reason, status=PARAM_INVALID)
         rest = file.size_bytes - self.offset
         return FileRegion(file.path, self.offset, self.length or min(self.size_bytes, max(rest, 0)), file.state)
 
@@ -124,8 +131,8 @@ def file_constant_info(op: VarOp, paths_by_id: Mapping[str, str]) -> FileConstan
     Raises
     ------
     VariableError
-        It names no file, or one that the option does not have (status FAILED); or an attribute has the wrong type, or
-        offset or length is negative (status PARAM_INVALID).
+        It names no file, or one that the option does not have (status FAILED); or an attribute has the wrong type,
+        offset, length or stored size is negative, or the tensor has more than 2**63 - 1 bytes (status PARAM_INVALID).
     """
     named_by, file = _file_name(op, paths_by_id)
     offset = length = 0
@@ -137,14 +144,29 @@ def file_constant_info(op: VarOp, paths_by_id: Mapping[str, str]) -> FileConstan
     if offset < 0 or length < 0:
         reason = f"its bytes are {length} B at {offset} of {file}: give numbers from 0"
         raise VariableError(op.name, reason, status=PARAM_INVALID)
+    stored_bytes = op.output_desc[0].size
+    if stored_bytes < 0:
+        reason = f"the stored size of its output is {stored_bytes} B: give a number from 0"
+        raise VariableError(op.name, reason, status=PARAM_INVALID)
+    tensor_bytes = _tensor_bytes(op, stored_bytes)
+    return FileConstantInfo(op.name, named_by, file, offset, length, stored_bytes or tensor_bytes, tensor_bytes)
+
+
+def _tensor_bytes(op: VarOp, stored_bytes: int) -> int:
+    """Bytes of the tensor; the stored size where a dimension is unknown, or format or type has no bytes to count."""
     desc = op.output_desc[0]
     try:
         tensor_bytes = calc_tensor_mem_size(desc.shape, desc.format, desc.dtype)
-    except (FormatError, SizeOverflowError):
-        tensor_bytes = -1
-    return FileConstantInfo(
-        op.name, named_by, file, offset, length, desc.size, desc.size if tensor_bytes < 0 else tensor_bytes
-    )
+    except FormatError:
+        return stored_bytes
+    except SizeOverflowError as error:
+        raise VariableError(op.name, str(error), status=PARAM_INVALID) from error
+    if tensor_bytes >= 0:
+        return tensor_bytes
+    if desc.dtype.element_bits is not None and min(desc.shape, default=0) >= 0:
+        reason = f"{desc.dtype.name} of shape {list(desc.shape)} has more than {INT64_MAX} B"
+        raise VariableError(op.name, reason, status=PARAM_INVALID)
+    return stored_bytes
 
 
 def _file_name(op: VarOp, paths_by_id: Mapping[str, str]) -> tuple[str, str]:

@@ -19,6 +19,11 @@ class FileRegion:
     size_bytes: int
     state: FileState | None = None
 
+    @property
+    def place(self) -> str:
+        """Where the bytes begin, in words."""
+        return f"the bytes from {self.offset} on of {self.path}"
+
 
 @dataclass(frozen=True, slots=True)
 class UploadRequest:

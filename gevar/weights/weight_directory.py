@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gevar.errors import LoadError
+from gevar.errors import LoadError, VariableError
 from gevar.om.regular_file import FileState, file_state, open_inside, open_regular
-from gevar.status import FAILED
+from gevar.status import FAILED, PARAM_INVALID
 from gevar.weights.file_constant import FILE_ID, FILE_PATH, LOCATION, FileConstantInfo
 
 WEIGHT_FOLDER: Final = "weight"
@@ -76,6 +76,7 @@ class WeightDirectory:
         self._allowed = [folder for folder in (self._root, model_dir) if folder is not None]
         self._found: dict[tuple[str, str], WeightFile] = {}
         self._folders_by_name: dict[str, str] = {}
+        self._given: dict[tuple[str, str], tuple[Path | None, str]] = {}
 
     def find(self, info: FileConstantInfo) -> WeightFile:
         """Return the file of a weight; each file is looked at once.
@@ -91,10 +92,32 @@ class WeightDirectory:
             self._found[key] = self._look_at(info)
         return self._found[key]
 
+    def check_given(self, info: FileConstantInfo) -> None:
+        """Note that memory of the caller's holds the file of a weight; such memory goes by the file's name alone.
+
+        Raises
+        ------
+        VariableError
+            Another weight names another file of that name (status PARAM_INVALID).
+        """
+        path: Path | None = Path(os.path.normpath(Path.cwd() / info.file))
+        places = [(FILE_PATH, path, info.folder or "the working directory")]
+        if info.named_by == LOCATION:  # its folder does not count, but tells two files from each other
+            places = [(LOCATION, path, info.folder)] if info.folder else []
+            path = None if self.path is None else self.path / info.base_name
+            places.append((FILE_PATH, path, "the weight directory"))
+        for named_by, place, folder in places:
+            known, known_folder = self._given.setdefault((named_by, info.base_name), (place, folder))
+            if known != place:
+                both = f"in {known_folder} and in {folder}"
+                reason = f"memory is given for {info.base_name}, and there are two such files, {both}"
+                raise VariableError(info.name, reason, status=PARAM_INVALID)
+
     def forget(self) -> None:
         """Look at every file anew from now on."""
         self._found.clear()
         self._folders_by_name.clear()
+        self._given.clear()
 
     def _look_at(self, info: FileConstantInfo) -> WeightFile:
         path = self._path(info)

@@ -146,3 +146,39 @@ def test_memory_of_the_caller_s_for_two_files_of_one_name(session: Session) -> N
     given = {"w.bin": ExternalWeightAddress(1 << 40, 64)}
     with pytest.raises(VariableError, match=r"memory is given for w\.bin, and there are two .* in one and in two"):
         load_model(lasting_model(ops), session=session, external_weights=given)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ({"location": "w.bin"}, {"file_path": "w.bin"}, "the weight directory and in the working directory"),
+        ({"location": "one/w.bin"}, {"file_path": "one/w.bin"}, "in the weight directory and in one"),
+        ({"file_path": "one/w.bin"}, {"location": "w.bin"}, "in one and in the weight directory"),
+        ({"location": "one/w.bin"}, {"location": "two/w.bin"}, "in one and in two"),
+        ({"location": "w.bin"}, {"location": "two/w.bin"}, ""),
+        ({"file_path": "./w.bin"}, {"file_path": "one/../w.bin"}, ""),
+        ({"file_path": "./w.bin"}, {"file_path": "w.bin"}, ""),
+        ({"location": "w.bin"}, {"file_path": "{weights}/w.bin"}, ""),
+    ],
+)
+def test_memory_of_the_caller_s_and_what_is_another_file(
+    session: Session, tmp_path: Path, first: dict[str, str], second: dict[str, str], words: str
+) -> None:
+    names = [{key: text.format(weights=tmp_path) for key, text in one.items()} for one in (first, second)]
+    ops = [
+        file_constant(
+            f"c{number}",
+            BASE + 2048 * number,
+            8,
+            location=one.get("location", ""),
+            **({"file_path": build.attr_s(one["file_path"])} if "file_path" in one else {}),
+        )
+        for number, one in enumerate(names)
+    ]
+    given = {"w.bin": ExternalWeightAddress(1 << 40, 64)}
+    if words:
+        with pytest.raises(VariableError, match=f"memory is given for w.bin.*{words}"):
+            load_model(lasting_model(ops), session=session, external_weights=given, weight_dir=tmp_path)
+        return
+    with load_model(lasting_model(ops), session=session, external_weights=given, weight_dir=tmp_path) as loaded:
+        assert [row.dev_addr for row in loaded.rows] == [1 << 40] * 2

@@ -105,6 +105,27 @@ def test_a_file_that_was_changed_meanwhile_is_not_shared(session: Session, tmp_p
             assert first.read("b").tobytes() == BYTES[512:544]
 
 
+def test_two_weights_at_one_logical_address(session: Session, tmp_path: Path) -> None:
+    """The map that operators find their memory by has one place for an address; GE keeps the last."""
+    same = file_constant("a", BASE, 8, location="a.bin"), file_constant("b", BASE, 8, location="a.bin")
+    for number, (more, words) in enumerate(
+        [
+            (
+                file_constant("c", BASE, 8, location="a.bin", offset=32),
+                "from 32 on of .*a.bin .*where a has .*from 0 on",
+            ),
+            (file_constant("c", BASE, 8, location="b.bin"), "from 0 on of .*b.bin .*where a has .*a.bin"),
+        ]
+    ):
+        path = write_model(tmp_path / str(number), [*same, more], {"a.bin": BYTES[:64], "b.bin": BYTES[64:128]})
+        with pytest.raises(VariableError, match=f"variable 'c'.*{words}") as caught:
+            load_model(path, session=session)
+        assert caught.value.status == PARAM_INVALID
+        assert live_blocks(session) == 0
+    with load_model(write_model(tmp_path, same, {"a.bin": BYTES[:64]}), session=session) as loaded:
+        assert {row.dev_addr for row in loaded.rows} == {loaded.tensor("a").dev_addr}
+
+
 def test_another_device_has_blocks_of_its_own(runtime: Runtime, session: Session, tmp_path: Path) -> None:
     if runtime.device_count() < 2:
         pytest.skip("one device only")
@@ -145,6 +166,12 @@ def test_memory_of_the_caller_s_comes_before_the_file(session: Session, tmp_path
     memory.free_memory(MemType.RT_MEMORY_HBM, block, DEVICE)
 
 
+@pytest.mark.parametrize("name", ["", "weight/a.bin", "/a.bin"])
+def test_memory_for_a_name_that_no_file_has(session: Session, tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=f"weight file '{name}': give the name of a file without its directory"):
+        load_model(two_files(tmp_path), session=session, external_weights={name: ExternalWeightAddress(1 << 40, 32)})
+
+
 @pytest.mark.parametrize(("addr", "size"), [(0, 32), (1 << 40, 0), (1 << 40, 33), (-1, 32)])
 def test_memory_that_cannot_be(session: Session, tmp_path: Path, addr: int, size: int) -> None:
     with pytest.raises(ValueError, match=r"weight file 'a\.bin'"):
@@ -175,6 +202,19 @@ def test_files_by_id(runtime: Runtime, tmp_path: Path) -> None:
         assert loaded.read("w").tobytes() == BYTES[:32]
     with Session(runtime) as session, pytest.raises(VariableError, match="file_id 'one'"):
         load_model(data, session=session)
+
+
+def test_files_by_id_that_the_caller_names(runtime: Runtime, tmp_path: Path) -> None:
+    """They come in place of the session's option, which is not read then."""
+    (tmp_path / "far.bin").write_bytes(BYTES[:32])
+    data = lasting_model([file_constant("w", BASE, 8, file_id=build.attr_s("one"))])
+    with Session(runtime, options={"ge.exec.value_bins": "{"}) as session:
+        with load_model(data, session=session, paths_by_id={"one": str(tmp_path / "far.bin")}) as loaded:
+            assert loaded.read("w").tobytes() == BYTES[:32]
+        with pytest.raises(VariableError, match="file_id 'one'"):
+            load_model(data, session=session, paths_by_id={})
+        with pytest.raises(ValueError, match="is no JSON"):
+            load_model(data, session=session)
 
 
 @pytest.mark.parametrize(

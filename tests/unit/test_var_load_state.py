@@ -81,6 +81,22 @@ def test_an_old_ticket_does_not_end_a_new_load(table: LoadTable[str]) -> None:
     assert new.commit()
 
 
+def test_what_was_loaded_is_told_until_it_is_forgotten(table: LoadTable[str]) -> None:
+    ticket, mine = table.enter("k", "file a")
+    assert mine
+    assert ticket is not None
+    assert table.content("k") == ""
+    ticket.commit()
+    assert table.is_loaded("k")
+    assert table.content("k") == "file a"
+    assert table.enter("k", "file b") == (None, False)
+    assert table.content("k") == "file a"
+    _begin(table, "other").commit()
+    assert table.content("other") == table.content("none") == ""
+    table.clear()
+    assert table.content("k") == ""
+
+
 def test_clear_makes_tickets_stale(table: LoadTable[str]) -> None:
     _begin(table, "done").commit()
     ticket = _begin(table, "k")

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from gevar.errors import AddressError, StateError
+from gevar.errors import AddressError, StateError, VariableError
+from gevar.status import PARAM_INVALID
 from gevar.types import DeviceId, LogicAddr
 from gevar.var import LoadState, VarManager, VarOp
 from tests.helpers.var_memory import GIB, FakeMemory, make_desc, make_manager, with_inner_offset
@@ -158,3 +159,26 @@ def test_what_is_ready_may_be_taken_back(vm: VarManager) -> None:
     vm.set_var_is_not_ready("w", DESC, one)
     assert [vm.is_var_ready("w", DESC, device_id) for device_id in (one, two)] == [False, True]
     VarManager(7).set_var_is_not_ready("w", DESC)  # before `init`, without effect
+
+
+def test_other_content_than_was_brought_is_refused(vm: VarManager) -> None:
+    """Until the memory goes; who does not say what it brings is not asked."""
+    addr, other = LogicAddr(BASE), LogicAddr(BASE + 1536)
+
+    def begin(where: LogicAddr, content: str, device: int = 0) -> bool:
+        ticket = vm.begin_var_load(where, DeviceId(device), content=content)
+        if ticket is not None:
+            ticket.commit()
+        return ticket is not None
+
+    assert begin(addr, "file a")
+    assert not begin(addr, "file a")
+    assert not begin(addr, "")
+    with pytest.raises(VariableError, match="'c0': it holds file a on device 0, and file b are asked for") as caught:
+        begin(addr, "file b")
+    assert caught.value.status == PARAM_INVALID
+    assert begin(addr, "file b", device=1)
+    assert begin(other, "")
+    assert not begin(other, "file b")
+    vm.free_var_memory()
+    assert begin(addr, "file b")

@@ -102,7 +102,7 @@ def test_sizes(size: int, shape: tuple[int, ...], length: int, alloc: int, neede
         (32, 0, 64, (32, 64)),  # the stored size, which the file has
         (60, 0, 64, (60, 40)),  # all that is left, and the tensor is in it
         (84, 0, 64, (84, 16)),
-        (100, 0, 0, (100, 0)),
+        (84, 0, 0, (84, 16)),  # without a stored size it is that of the tensor
     ],
 )
 def test_the_region(
@@ -127,6 +127,35 @@ def test_a_length_beyond_the_output_is_refused(directory: WeightDirectory) -> No
     info = info_of(location="w.bin", length=65)
     with pytest.raises(VariableError, match="length of 65 B is larger than its output of 64 B") as caught:
         info.region(directory.find(info))
+    assert caught.value.status == PARAM_INVALID
+
+
+@pytest.mark.parametrize(
+    ("length", "size", "words"),
+    [(15, 64, "length of 15 B at 8 of .*w.bin"), (0, 15, "output of 15 B at 8 of"), (15, 15, "length of 15 B at 8 of")],
+)
+def test_fewer_bytes_than_the_tensor_has_are_refused(
+    directory: WeightDirectory, length: int, size: int, words: str
+) -> None:
+    """GE copies what is asked for; the end of the tensor is then what was in memory before."""
+    info = info_of(location="w.bin", offset=8, length=length, size=size)
+    with pytest.raises(VariableError, match=f"{words}.* is smaller than its tensor of 16 B") as caught:
+        info.region(directory.find(info))
+    assert caught.value.status == PARAM_INVALID
+
+
+def test_a_tensor_without_bytes(directory: WeightDirectory) -> None:
+    info = info_of(location="w.bin", offset=100, shape=(0, 4), size=0)
+    assert (info.alloc_bytes, info.region(directory.find(info)).size_bytes) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("size", "shape", "words"),
+    [(-1, (4,), "stored size of its output is -1 B"), (64, (1 << 40, 1 << 40), "product"), (64, (1 << 62,), "more than")],
+)
+def test_sizes_that_cannot_be(size: int, shape: tuple[int, ...], words: str) -> None:
+    with pytest.raises(VariableError, match=words) as caught:
+        info_of(location="w.bin", size=size, shape=shape)
     assert caught.value.status == PARAM_INVALID
 
 
