@@ -11,7 +11,7 @@ from gevar.errors import GraphError, ModelFileError
 from gevar.graph import ComputeGraph, Model
 from gevar.om import open_om
 from gevar.om.header import MODEL_FILE_MAGIC, OM2_MAGIC
-from gevar.om.regular_file import open_named
+from gevar.om.regular_file import MAX_MESSAGE_BYTES, named_file, open_named, read_whole
 from gevar.proto import ge_ir
 from gevar.proto.parse import parse_message
 
@@ -40,7 +40,7 @@ def read_graph_file(path: str | Path) -> ComputeGraph:
     ModelFileError
         The file is none of these, or its graph is wrong; it names the file.
     OSError
-        The file cannot be read.
+        The file cannot be read, is not a regular one, or has 2 GiB or more.
     """
     path = Path(path)
     try:
@@ -60,12 +60,11 @@ def read_graph_file(path: str | Path) -> ComputeGraph:
 
 def _read_model_def(path: Path) -> ge_ir.ModelDef:
     with open_named(path) as file:
-        data = file.read(len(OM2_MAGIC))
-        is_om = path.suffix == ".om" or data in (MODEL_FILE_MAGIC.to_bytes(4, "little"), OM2_MAGIC)
-        data += b"" if is_om else file.read()
-    if is_om:
+        magic = file.read(len(OM2_MAGIC))
+    if path.suffix == ".om" or magic in (MODEL_FILE_MAGIC.to_bytes(4, "little"), OM2_MAGIC):
         with open_om(path) as om:
             return om.models[0].model_def()
+    data = read_whole(named_file(path), MAX_MESSAGE_BYTES, path)
     is_text = path.suffix in _TEXT_SUFFIXES
     try:
         found = _read_message(data, _from_text if is_text else parse_message)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gevar.proto.var_manager import VarDescInfo
 
 EXTERNAL_WEIGHT_DIR: Final = "ge.externalWeightDir"
-"""Option: directory of external weights; by default `weight` in the cache."""
+"""Option: directory of external weights; by default `weight` in the cache, which no link leads out of."""
 _WEIGHT: Final = "weight"
 _log = logging.getLogger("gevar.compile")
 
@@ -58,8 +58,8 @@ class ModelCache:
     ------
     ModelFileError
         The directory is not there, or the key cannot begin a file name (status PARAM_INVALID); configuration, index or
-        lock of the cache are not as they should be, or the model of an entry is missing (status FAILED). It names the
-        file.
+        lock of the cache are not as they should be, a file of an entry or the weight directory leads out of the cache,
+        or the model of an entry is missing (status FAILED). It names the file.
     StateError
         The manager is not initialised (status INTERNAL_ERROR).
     GraphError
@@ -96,8 +96,12 @@ class ModelCache:
         if folder and key:
             self._before: VarDescInfo = var_manager.var_desc_info_to_serial()
             self._digests = source_digests(root_graph, options)
-            self._weight_dir = Path(options.get(EXTERNAL_WEIGHT_DIR) or Path(folder) / _WEIGHT)
             self._files = CacheFiles(Path(folder), key)
+            try:
+                self._weight_dir = Path(options.get(EXTERNAL_WEIGHT_DIR) or self._files.inside(_WEIGHT, _WEIGHT))
+            except BaseException:
+                self.close()
+                raise
 
     @property
     def is_enabled(self) -> bool:

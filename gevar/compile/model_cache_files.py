@@ -2,7 +2,7 @@
 
 All files of a key are written under its lock, each one complete or not at all, and the index last: an entry that the
 index names is whole. A killed process leaves at most a draft, which the next holder of the lock removes, and files that
-no index names.
+no index names. What the index names lies in the directory of the cache; no link in there leads out of it.
 
 Source: GE source, compiler/graph/build/model_cache.cc.
 """
@@ -21,13 +21,16 @@ from typing import BinaryIO, Final
 
 from gevar.errors import ModelFileError
 from gevar.om.atomic_file import write_atomically
-from gevar.om.regular_file import open_named, open_regular
+from gevar.om.regular_file import open_inside, open_regular, path_inside, read_whole
 from gevar.status import FAILED, PARAM_INVALID
 
 GRAPH_COMPILER_CACHE_DIR: Final = "ge.graph_compiler_cache_dir"
 """Option: directory of the cache, which exists."""
 GRAPH_KEY: Final = "ge.graph_key"
 """Option: name of a graph in the cache, first part of the names of its files."""
+
+MAX_JSON_BYTES: Final = 256 << 20
+"""Longest index or configuration that is read: more than a million entries."""
 
 _KEY: Final = re.compile(r"[A-Za-z0-9_\-]{1,128}")
 _INDENT: Final = 4
@@ -69,7 +72,8 @@ class CacheFiles:
     ------
     ModelFileError
         The directory is not there, or the key is no part of a file name (status PARAM_INVALID); configuration, index or
-        lock cannot be read, or are not what they should be, or the model of an entry is missing (status FAILED).
+        lock cannot be read, or are not what they should be, or a file of an entry leads out of the directory, or its
+        model is missing (status FAILED).
 
     After failure: nothing is locked.
     Thread safety: one object belongs to one thread. Others that want the key wait, in other processes too; so does this
@@ -80,7 +84,7 @@ class CacheFiles:
         if not folder.is_dir():
             reason = "is no directory; make it (E13026)"
             raise cache_error(folder, GRAPH_COMPILER_CACHE_DIR, reason, status=PARAM_INVALID)
-        self._folder = folder
+        self._folder = folder = Path(os.path.realpath(folder))
         conf = _read_conf(folder / "cache.conf")
         self.manual_check, self.debug_mode = conf["cache_manual_check"], conf["cache_debug_mode"]
         if not _KEY.fullmatch(graph_key):
@@ -141,23 +145,35 @@ class CacheFiles:
         return self._folder / f"{self._key}{_INDEX_SUFFIX}"
 
     def _read_entries(self) -> list[CacheEntry]:
-        if not self._index.exists():
-            only = self._folder / f"{self._key}{_MODEL_SUFFIX}"
-            return [CacheEntry(only)] if only.exists() else []
+        if not os.path.lexists(self._index):
+            only = f"{self._key}{_MODEL_SUFFIX}"
+            return [CacheEntry(self.inside(only, _MODEL))] if os.path.lexists(self._folder / only) else []
         found = []
         for row in _read_rows(self._index):
             if row[_ENTRY_KEY] != self._key:
                 continue
-            model = self._path(row[_MODEL])
-            if not model.is_file():
+            model = self.inside(row[_MODEL], _MODEL)
+            if not os.path.isfile(model):  # noqa: PTH113 - pathlib raises for a name that is too long
                 raise cache_error(self._index, _MODEL, f"{model.name!r} is not there; take the entry out of the index")
             descs = row.get(_DESCS)
-            found.append(CacheEntry(model, self._path(descs) if descs else None))
+            found.append(CacheEntry(model, self.inside(descs, _DESCS) if descs else None))
         return found
 
-    def _path(self, name: str) -> Path:
-        """A name without a directory lies in the cache."""
-        return Path(name) if "/" in name else self._folder / name
+    def inside(self, name: str, field: str) -> Path:
+        """Return the real path of what lies in the cache under a name.
+
+        Raises
+        ------
+        ModelFileError
+            It leads out, or is a link to nothing (status FAILED).
+        """
+        try:
+            found = path_inside(self._folder, name)
+        except OSError as error:
+            raise cache_error(self._index, field, f"{name!r} {error.strerror}") from error
+        if not os.path.lexists(found) and os.path.lexists(self._folder / name):
+            raise cache_error(self._folder / name, field, "cannot be read: it is a link to nothing; remove it")
+        return found
 
     def _new_entry(self, *, has_descs: bool) -> CacheEntry:
         """Names that are free, from the second in which the key was locked on: an entry is never written over."""
@@ -229,8 +245,8 @@ def _unlock(fd: int, pid: int) -> None:
 def _read_json(path: Path, field: str) -> dict[str, object]:
     """The object in a file; empty where there is no file."""
     try:
-        with open_named(path) as file:
-            document = json.loads(file.read())
+        fd = open_inside(path.parent, path_inside(path.parent, path.name))
+        document = json.loads(read_whole(fd, MAX_JSON_BYTES, path))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:

@@ -16,8 +16,9 @@ from gevar.compile.var_mem_assign_util import VarMemAssignUtil
 from gevar.compile.var_mem_assign_util_ops import has_static_memory, manager_name
 from gevar.errors import GevarError, GraphError
 from gevar.graph import ComputeGraph, Node
-from gevar.om import GeModel, GeRootModel, OmFile, open_om
+from gevar.om import GeModel, GeRootModel, OmFile
 from gevar.om.partition import PartitionType
+from gevar.om.source import ByteSource
 from gevar.proto import task
 from gevar.proto.parse import parse_message
 from gevar.types import TensorDesc
@@ -35,14 +36,16 @@ _LOCATION: Final = "location"
 def read_model(file: Path) -> GeRootModel:
     """Return a cached model in parsed form; large parts of it stay in the file, which is open as long as they are used.
 
+    The file is given by its real path.
+
     Raises
     ------
     ModelFileError
-        The file is no model, is damaged, or holds no graph; names the file.
+        The file is no model, is damaged, has a name outside its folder, or holds no graph; names the file.
     """
     om: OmFile | None = None
     try:
-        om = open_om(file)
+        om = OmFile(ByteSource.of_file_in(file.parent, file))
         model = GeRootModel.from_om(om)
         if not model.models or any(one.model.graph is None for one in model.models):
             raise cache_error(file, "model", "has no graph; remove the entry")

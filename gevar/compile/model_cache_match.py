@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from gevar.compile.model_cache_files import cache_error
 from gevar.errors import ModelFileError
+from gevar.om.regular_file import MAX_MESSAGE_BYTES, open_inside, read_whole
 from gevar.types import TensorDesc
 from gevar.var import TransNodeInfo, VarManager
 from gevar.var.graph_tables import DATA_UNCHANGED_TYPES
@@ -75,18 +76,18 @@ def _stored_fields(desc: TensorDesc) -> TensorDesc:
 
 
 def read_var_match_info(file: Path) -> tuple[VarDescs, VarDescs]:
-    """Return what a file says of the variables before and after compilation.
+    """Return what a file, given by its real path, says of the variables before and after compilation.
 
     Raises
     ------
     ModelFileError
-        The file cannot be read, or is not what it should be (status FAILED).
+        The file cannot be read, has a name outside its folder, or is not what it should be (status FAILED).
     """
     from gevar.proto.parse import parse_message
     from gevar.proto.var_manager import VarMatchInfo
 
     try:
-        info = parse_message(VarMatchInfo, file.read_bytes())
+        info = parse_message(VarMatchInfo, read_whole(open_inside(file.parent, file), MAX_MESSAGE_BYTES, file))
     except (OSError, ModelFileError) as error:
         raise cache_error(file, _WHAT, f"cannot be read: {error}; remove the entry") from error
     return (

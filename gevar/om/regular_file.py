@@ -1,19 +1,26 @@
-"""Files in folders that others may write to: opened without following links, and only if they are regular.
+"""How every file is opened that is read: only if it is regular, and out of a folder by no link.
 
-A name is looked at and then used; between the two it may come to name another file. So every file is opened once, each
-folder on the way by its descriptor and none through a link, and what is looked at is the file that was opened.
+A file that the caller names may be a link (`open_named`). What a file names lies in a folder (`path_inside`), which
+others may write to: a name is looked at and then used, and between the two it may come to name another file. So every
+file is opened once, each folder on the way by its descriptor and none through a link (`open_inside`), and what is
+looked at is the file that was opened. Whatever is wrong with a name is an `OSError`.
 """
 
 import errno
 import os
 import stat
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
+from acl_shim.errors import printable
+
+MAX_MESSAGE_BYTES: Final = (1 << 31) - 1
+"""Longest file that is one message: the limit of protobuf."""
 FOLDER_FLAGS: Final = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 """How a folder is opened that others are opened in."""
-_FILE_FLAGS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe in the place of a file must not block
+_FILE_FLAGS: Final = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe in the place of a file must not block
 
 
 class FileState(NamedTuple):
@@ -35,8 +42,44 @@ def file_state(found: os.stat_result) -> FileState:
     return FileState(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-def open_named(path: str | os.PathLike[str], state: FileState | None = None) -> BinaryIO:
+@contextmanager
+def _as_os_error(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of a name that no file can have what is said of one that no file has."""
+    try:
+        yield
+    except ValueError as error:
+        raise OSError(errno.EINVAL, f"is no name of a file: {error}", os.fspath(path)) from error
+
+
+def named_file(path: str | os.PathLike[str], flags: int = 0) -> int:
     """Open a regular file for reading that the caller names, and that may be a link; nothing waits for a pipe.
+
+    Parameters
+    ----------
+    path
+        The file.
+    flags
+        More of how to open it, as `os.open`.
+
+    Returns
+    -------
+    int
+        The descriptor, for the caller to close.
+
+    Raises
+    ------
+    OSError
+        There is no such file, or it is not a regular file (EINVAL). A device, pipe or socket is not opened, unless it
+        takes the place of a file at this moment; then it is closed.
+    """
+    with _as_os_error(path):
+        _check_regular(Path(path).stat(), path)
+        fd = os.open(path, os.O_RDONLY | flags | _FILE_FLAGS)
+    return _checked(fd, path, is_own=False)
+
+
+def open_named(path: str | os.PathLike[str], state: FileState | None = None) -> BinaryIO:
+    """Open a regular file for reading as `named_file`.
 
     Parameters
     ----------
@@ -48,19 +91,30 @@ def open_named(path: str | os.PathLike[str], state: FileState | None = None) -> 
     Raises
     ------
     OSError
-        There is no such file, it is not a regular file (EINVAL), or another one by now (ESTALE).
+        As `named_file`; or it is another file by now (ESTALE).
     """
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
-        if state not in (None, file_state(found)):
-            raise OSError(errno.ESTALE, "changed since it was looked at; try again", os.fspath(path))
-        return os.fdopen(fd, "rb")
-    except BaseException:
+    fd = named_file(path)
+    if state not in (None, file_state(os.fstat(fd))):
         os.close(fd)
-        raise
+        raise OSError(errno.ESTALE, "changed since it was looked at; try again", os.fspath(path))
+    return os.fdopen(fd, "rb")
+
+
+def read_whole(fd: int, most_bytes: int, path: str | os.PathLike[str]) -> bytes:
+    """Read a file that was opened, and close it.
+
+    Raises
+    ------
+    OSError
+        It has more than `most_bytes` (EFBIG), of which none are read where it says so; or it cannot be read.
+    """
+    with os.fdopen(fd, "rb") as file:
+        size_bytes = os.fstat(fd).st_size
+        data = b"" if size_bytes > most_bytes else file.read(most_bytes + 1)
+    if max(size_bytes, len(data)) > most_bytes:
+        reason = f"takes {max(size_bytes, len(data))} B, {most_bytes} B at most are read"
+        raise OSError(errno.EFBIG, reason, os.fspath(path))
+    return data
 
 
 def open_regular(path: str | Path, flags: int, *, dir_fd: int | None = None, is_own: bool = False) -> int:
@@ -88,9 +142,15 @@ def open_regular(path: str | Path, flags: int, *, dir_fd: int | None = None, is_
         There is no such file, it is a link (ELOOP), no regular file, or has other names (EINVAL). A device, pipe or
         socket is not opened, and nothing waits.
     """
-    with suppress(FileNotFoundError):
-        _check_regular(os.stat(path, dir_fd=dir_fd, follow_symlinks=False), path, is_own=False)
-    fd = os.open(path, flags | _FILE_FLAGS, 0o600, dir_fd=dir_fd)
+    with _as_os_error(path):
+        with suppress(FileNotFoundError):
+            _check_regular(os.stat(path, dir_fd=dir_fd, follow_symlinks=False), path)
+        fd = os.open(path, flags | os.O_NOFOLLOW | _FILE_FLAGS, 0o600, dir_fd=dir_fd)
+    return _checked(fd, path, is_own=is_own)
+
+
+def _checked(fd: int, path: str | os.PathLike[str], *, is_own: bool) -> int:
+    """Return the descriptor of a regular file; close that of another one."""
     try:
         _check_regular(os.fstat(fd), path, is_own=is_own)
     except BaseException:
@@ -99,13 +159,40 @@ def open_regular(path: str | Path, flags: int, *, dir_fd: int | None = None, is_
     return fd
 
 
-def _check_regular(found: os.stat_result, path: str | Path, *, is_own: bool) -> None:
+def _check_regular(found: os.stat_result, path: str | os.PathLike[str], *, is_own: bool = False) -> None:
     if stat.S_ISLNK(found.st_mode):
-        raise OSError(errno.ELOOP, "is a symbolic link, which may lead out; copy the file", str(path))
+        raise OSError(errno.ELOOP, "is a symbolic link, which may lead out; copy the file", os.fspath(path))
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "is not a regular file; remove it", str(path))
+        raise OSError(errno.EINVAL, "is not a regular file; give one", os.fspath(path))
     if is_own and found.st_nlink > 1:
-        raise OSError(errno.EINVAL, "has other names, hard links; copy the file", str(path))
+        raise OSError(errno.EINVAL, "has other names, hard links; copy the file", os.fspath(path))
+
+
+def path_inside(folder: Path, name: str | os.PathLike[str]) -> Path:
+    """Return the real path of what a file names in a folder, which `open_inside` takes.
+
+    Parameters
+    ----------
+    folder
+        The folder, by its real path.
+    name
+        The name, with folders or without.
+
+    Raises
+    ------
+    OSError
+        No file can have the name (EINVAL), or it leads out of the folder (EXDEV): as an absolute path, by `..`, or
+        by a link. There may be no such file.
+    """
+    with _as_os_error(name):
+        real = Path(os.path.realpath(folder / name))
+    if not os.fspath(name) or real == folder or not real.is_relative_to(folder):
+        raise OSError(
+            errno.EXDEV,
+            f"leads to {printable(str(real))}, not to a file in {printable(str(folder))}; copy it there",
+            os.fspath(name),
+        )
+    return real
 
 
 def open_inside(folder: Path, path: Path) -> int:
@@ -114,9 +201,9 @@ def open_inside(folder: Path, path: Path) -> int:
     Parameters
     ----------
     folder
-        The folder, no link.
+        The folder, by its real path.
     path
-        Path of the file, below the folder and without links, as `os.path.realpath` gives it.
+        Path of the file, below the folder and without links, as `path_inside` or `os.path.realpath` gives it.
 
     Returns
     -------
@@ -131,9 +218,10 @@ def open_inside(folder: Path, path: Path) -> int:
     """
     if path == folder:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    *between, name = path.relative_to(folder).parts
-    with ExitStack() as stack:
-        at = os.open(folder, FOLDER_FLAGS | os.O_NOFOLLOW)
+    top, *between, name = path.parts
+    with ExitStack() as stack, _as_os_error(path):
+        path.relative_to(folder)
+        at = os.open(top, FOLDER_FLAGS)
         stack.callback(os.close, at)
         for part in between:
             at = os.open(part, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=at)

@@ -8,7 +8,6 @@ first touch, so whoever copies weights uses the file offset and `pread`.
 
 import mmap
 import os
-import stat
 import threading
 import weakref
 from os import PathLike
@@ -16,10 +15,8 @@ from pathlib import Path
 from typing import Protocol
 
 from gevar.errors import ModelFileError, StateError
-from gevar.om.regular_file import FileState, file_state, open_inside
+from gevar.om.regular_file import FileState, file_state, named_file, open_inside
 from gevar.status import ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID as _PATH_INVALID
-
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class _Storage(Protocol):
@@ -58,17 +55,15 @@ class _File:
     def __init__(self, path: str | PathLike[str], folder: Path | None = None) -> None:
         self.name = os.fspath(path)
         try:
-            fd = os.open(self.name, _FLAGS) if folder is None else open_inside(folder, Path(path))
-        except (OSError, ValueError) as error:
-            raise ModelFileError(self.name, 0, "file", f"cannot be opened: {error}", status=_PATH_INVALID) from error
+            fd = named_file(path) if folder is None else open_inside(folder, Path(path))
+        except OSError as error:
+            reason = f"cannot be opened: {error.strerror}"
+            raise ModelFileError(self.name, 0, "file", reason, status=_PATH_INVALID) from error
         self._close = weakref.finalize(self, os.close, fd)
         self._fd = fd
         self._map: mmap.mmap | None = None
         self._lock = threading.Lock()
         found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            self.close()
-            raise ModelFileError(self.name, 0, "file", "not a regular file", status=_PATH_INVALID)
         self.size_bytes = found.st_size
         self.state: FileState | None = file_state(found)
 

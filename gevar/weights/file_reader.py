@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from gevar.errors import LoadError
-from gevar.om.regular_file import FileState, file_state
+from gevar.om.regular_file import FileState, file_state, named_file
 from gevar.weights.file_region import FileRegion
 
 PAGE_BYTES: Final = 4096
 """Places, sizes and memory of reads past the page cache are multiples of this."""
-
-_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe in the place of a file must not block
 
 
 class FileReader(Protocol):
@@ -79,12 +77,12 @@ class PreadReader:
         self._file = -1
         if past_cache:
             try:
-                self._file = os.open(path, _FLAGS | os.O_DIRECT)
+                self._file = named_file(path, os.O_DIRECT)
                 self.align_bytes, self.mode = PAGE_BYTES, "O_DIRECT"
             except OSError as error:
                 self.mode = f"page cache, O_DIRECT refused: {error.strerror}"
         if self._file < 0:
-            self._file = os.open(path, _FLAGS)
+            self._file = named_file(path)
         self.state = file_state(os.fstat(self._file))
 
     @property
@@ -175,7 +173,7 @@ def open_region(region: FileRegion, stack: ExitStack) -> int:
         The file cannot be opened, or is another one than when it was looked at.
     """
     try:
-        file = os.open(region.path, _FLAGS)
+        file = named_file(region.path)
     except OSError as error:
         raise LoadError(region.path, region.offset, region.size_bytes, 0, error.strerror or str(error)) from error
     stack.callback(os.close, file)

@@ -108,7 +108,15 @@ ROW = {"graph_key": "k", "cache_file_name": "m.om"}
         (json.dumps({"cache_file_list": [{**ROW, "var_desc_file_name": 3}]}), r"var_desc_file_name: is 3"),
         (json.dumps({"cache_file_list": [{**ROW, "cache_file_name": "a\0b"}]}), r"cache_file_name: is 'a"),
         (json.dumps({"cache_file_list": [ROW]}), "'m.om' is not there"),
-        (json.dumps({"cache_file_list": [{**ROW, "cache_file_name": "/nowhere/m.om"}]}), "'m.om' is not there"),
+        (json.dumps({"cache_file_list": [{**ROW, "cache_file_name": "sub/m.om"}]}), "'m.om' is not there"),
+        (
+            json.dumps({"cache_file_list": [{**ROW, "cache_file_name": "/nowhere/m.om"}]}),
+            "leads to /nowhere/m.om, not to",
+        ),
+        (json.dumps({"cache_file_list": [{**ROW, "cache_file_name": "../m.om"}]}), "leads to .*m.om, not to a file in"),
+        (json.dumps({"cache_file_list": [{**ROW, "cache_file_name": "."}]}), "'.' leads to"),
+        (json.dumps({"cache_file_list": [{**ROW, "cache_file_name": "m\ud800"}]}), "is no name of a file"),
+        (json.dumps({"cache_file_list": [{**ROW, "cache_file_name": "m" * 300}]}), "is not there"),
     ],
 )
 def test_indexes(tmp_path: Path, vm: VarManager, text: str, reason: str) -> None:
@@ -255,6 +263,62 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, vm: VarManager, name: st
     assert caught.value.status == FAILED
     assert (caught.value.file or "").endswith(Path(name).suffixes[0])
     assert files_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("damage", ["link", "hard link", "pipe", "link inside"])
+@pytest.mark.parametrize("suffix", ["idx", "om", "rdcpkt"])
+def test_files_of_a_cache_that_lead_out_of_it(tmp_path: Path, vm: VarManager, suffix: str, damage: str) -> None:
+    """A file by the same bytes elsewhere is refused, a name for it inside is none; nothing waits for a pipe."""
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    model, descs = entry(folder, vm)
+    path = {"idx": folder / "k.idx", "om": model, "rdcpkt": descs}[suffix]
+    moved = (folder if damage == "link inside" else tmp_path) / "moved"
+    path.rename(moved)
+    if damage == "pipe":
+        os.mkfifo(path)
+    elif damage == "hard link":
+        os.link(moved, path)
+    else:
+        path.symlink_to(moved)
+    if damage == "link inside":
+        with cache_of(folder, vm, model_graph({})) as cache:
+            assert cache.try_load_model_from_cache() is not None
+        return
+    with (
+        pytest.raises(ModelFileError, match=r"leads to|names elsewhere|not a regular file|is not there"),
+        cache_of(folder, vm, model_graph({})) as cache,
+    ):
+        cache.try_load_model_from_cache()
+    with (folder / "k.lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@pytest.mark.parametrize("target", ["elsewhere", "cache/here", "cache/none"])
+def test_the_weight_directory_of_a_cache_may_be_no_link_out(tmp_path: Path, vm: VarManager, target: str) -> None:
+    for name in ("cache/here", "elsewhere"):
+        (tmp_path / name).mkdir(parents=True)
+    folder = tmp_path / "cache"
+    (folder / "weight").symlink_to(tmp_path / target)
+    if target == "cache/here":
+        with cache_of(folder, vm, model_graph({})) as cache:
+            assert cache.weight_dir == folder / "here"
+        return
+    with pytest.raises(ModelFileError, match=r"weight: .*(leads to|a link to nothing)"):
+        cache_of(folder, vm, model_graph({}))
+    with (folder / "k.lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    given = options(folder) | {"ge.externalWeightDir": str(folder / "weight")}  # who names it has looked at it
+    with ModelCache(model_graph({}), vm, GraphRebuildStateCtrl(), given) as cache:
+        assert cache.weight_dir == folder / "weight"
+
+
+@pytest.mark.parametrize("name", ["k.idx", "cache.conf"])
+def test_a_list_of_giant_size_is_refused_before_it_is_read(tmp_path: Path, vm: VarManager, name: str) -> None:
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ModelFileError, match="takes 1099511627776 B, 268435456 B at most are read"):
+        cache_of(tmp_path, vm, model_graph({}))
 
 
 @pytest.mark.parametrize("name", ["k.idx", "cache.conf", "k.lock"])
