@@ -1,13 +1,17 @@
 """Tensors with names, from the files that people keep weights in: safetensors, npz, npy, ONNX, external weights."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Final
 
+from gevar.align import INT64_MAX
 from gevar.om.stored_bytes import Content
 from gevar.types.data_type import DataType
 
+_SHOWN_DIMS: Final = 8
 _ENDINGS: Final = (".safetensors", ".safetensors.index.json", ".npz", ".npy", ".onnx")
 
 
@@ -19,6 +23,31 @@ class NamedTensor:
     dtype: DataType
     shape: tuple[int, ...]
     data: Content
+
+
+def declared_bytes(shape: Sequence[object], element_bytes: int) -> int:
+    """Return how many bytes a tensor takes by the shape that a file states, which may be any.
+
+    Raises
+    ------
+    ValueError
+        A dimension is no number from 0 to 2^63 - 1, or the bytes are no such number.
+    """
+    size_bytes, is_empty = element_bytes, False
+    for dim in shape:
+        if type(dim) is not int or not 0 <= dim <= INT64_MAX:
+            raise ValueError(f"a dimension of its shape is {dim!r:.60}, no number from 0 to {INT64_MAX}")
+        is_empty |= dim == 0
+        size_bytes = min(size_bytes * (dim or 1), INT64_MAX + 1)
+    if size_bytes > INT64_MAX and not is_empty:
+        raise ValueError(f"its shape takes more than {INT64_MAX} B")
+    return 0 if is_empty else size_bytes
+
+
+def shown_shape(shape: Sequence[int]) -> str:
+    """Return a shape for a message, cut where it is long."""
+    shown = ", ".join(map(str, shape[:_SHOWN_DIMS]))
+    return f"[{shown}]" if len(shape) <= _SHOWN_DIMS else f"[{shown}, …] of {len(shape)} dimensions"
 
 
 def read_tensors(path: str | PathLike[str]) -> list[NamedTensor]:
@@ -87,10 +116,9 @@ def write_tensors(path: str | PathLike[str], tensors: list[NamedTensor]) -> dict
     from gevar.om.npz_file import write_npz
     from gevar.om.safetensors_file import write_safetensors
 
-    names = [tensor.name for tensor in tensors]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"two tensors are named {twice!r}; give each a name of its own")
+    twice = [name for name, times in Counter(tensor.name for tensor in tensors).items() if times > 1]
+    if twice:
+        raise ValueError(f"two tensors are named {twice[0]!r:.60}; give each a name of its own")
     suffix = Path(path).suffix.lower()
     if suffix == ".safetensors":
         return write_safetensors(Path(path), tensors)

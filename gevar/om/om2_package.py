@@ -7,18 +7,17 @@ limited before it is unpacked.
 Source: GE source, base/common/helper/om2.
 """
 
-import io
 import struct
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Final, Self
 
 from gevar.errors import ModelFileError
+from gevar.om.archive_stream import ARCHIVE_ERRORS, ArchiveStream
 from gevar.om.header import OM2_MAGIC
-from gevar.om.json_fields import JsonObject, get_field, optional_field, parsed
+from gevar.om.json_fields import JsonObject, get_field, optional_field, parsed, values_bytes
 from gevar.om.regular_file import open_named
 from gevar.om.source import ByteSource
 
@@ -33,12 +32,6 @@ UNPACKED_FACTOR: Final = 4
 UNPACKED_BYTES: Final = 32 << 20
 """Together, what is unpacked may have so many times the bytes of the package, and so many more."""
 
-DIRECTORY_BYTES: Final = 8 << 20
-"""Longest list of files of a package that is read: some ten thousand of them."""
-
-_VALUE_BYTES: Final = {b"[": 64, b"{": 64, b":": 150, b",": 40}
-"""What a value takes in memory at most beside its text, by the mark that there is for each."""
-
 NOT_SUPPORTED: Final = {
     "runtime": "generated sources and shared objects: not run",
     "debug": "files for debugging: not read",
@@ -49,10 +42,6 @@ NOT_SUPPORTED: Final = {
 
 _LOCAL_HEADER: Final = struct.Struct("<4s22xHH")
 _ENCRYPTED: Final = 1
-_ARCHIVE_ERRORS: Final = (
-    *(zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, ValueError, EOFError, OSError),
-)
-"""What the reader of archives raises for damaged ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +81,9 @@ class Om2Package:
         if not source.size_bytes or source.read(0, min(4, source.size_bytes), "magic") != OM2_MAGIC:
             raise source.error(0, "magic", "not an OM2 package: it is no ZIP archive")
         try:
-            stream = _Stream(source)
+            stream = ArchiveStream(source)
             self._archive = zipfile.ZipFile(stream)
-        except _ARCHIVE_ERRORS as error:
+        except ARCHIVE_ERRORS as error:
             raise _as_file_error(source, "archive", error) from error
         stream.most_bytes = source.size_bytes
         self._budget = UNPACKED_FACTOR * source.size_bytes + UNPACKED_BYTES
@@ -145,7 +134,7 @@ class Om2Package:
         try:
             with self._archive.open(name) as stream:
                 data = stream.read(entry.size_bytes + 1)
-        except _ARCHIVE_ERRORS as error:
+        except ARCHIVE_ERRORS as error:
             raise _as_file_error(self.source, name, error) from error
         if len(data) != entry.size_bytes:
             raise self.source.error(0, name, f"{entry.size_bytes} B are declared, {len(data)} B are there")
@@ -155,10 +144,9 @@ class Om2Package:
 
     def _check_values(self, name: str, text: bytes) -> None:
         """Refuse a text of more values than a package of this size may have in memory."""
-        values_bytes = sum(size_bytes * text.count(mark) for mark, size_bytes in _VALUE_BYTES.items())
-        most_bytes = UNPACKED_FACTOR * self.source.size_bytes + UNPACKED_BYTES
-        if values_bytes > most_bytes:
-            reason = f"its values take {values_bytes} B, {most_bytes} B at most are read of a package of this size"
+        needed_bytes, most_bytes = values_bytes(text), UNPACKED_FACTOR * self.source.size_bytes + UNPACKED_BYTES
+        if needed_bytes > most_bytes:
+            reason = f"its values take {needed_bytes} B, {most_bytes} B at most are read of a package of this size"
             raise self.source.error(0, name, reason)
 
     def json(self, name: str) -> JsonObject:
@@ -246,41 +234,6 @@ def is_om2(path: str | PathLike[str]) -> bool:
             return file.read(len(OM2_MAGIC)) == OM2_MAGIC
     except (OSError, ValueError):
         return False
-
-
-class _Stream(io.RawIOBase):
-    """A source as a stream that can be read and searched, so many bytes at once."""
-
-    def __init__(self, source: ByteSource) -> None:
-        super().__init__()
-        self._source = source
-        self._at = 0
-        self.most_bytes = DIRECTORY_BYTES
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size_bytes}[whence]
-        if start + offset < 0:
-            raise ValueError(f"a place before the start: {start + offset}")
-        self._at = start + offset
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(0, self._source.size_bytes - self._at)
-        size = left if size is None or size < 0 else min(size, left)
-        if size > self.most_bytes:
-            raise self._source.error(self._at, "archive", f"a list of files of {size} B, {self.most_bytes} B are read")
-        data = self._source.read(self._at, size, "archive") if size else b""
-        self._at += size
-        return data
 
 
 def _as_file_error(source: ByteSource, field: str, error: Exception) -> ModelFileError:

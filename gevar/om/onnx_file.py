@@ -1,22 +1,27 @@
-"""The weights of an ONNX file: initialisers and the tensors of Constant nodes, those of inner graphs too.
+"""The weights of an ONNX file: initialisers and the tensors of Constant nodes, of inner graphs and functions too.
 
-Bytes in external files are streamed from there; such a file must lie in the folder of the ONNX file.
+Bytes in external files are streamed from there; such a file must lie in the folder of the ONNX file. Where its SHA-1 is
+stated, it is compared when the bytes of a tensor have been read.
 
 Source: https://github.com/onnx/onnx, onnx.proto and docs/ExternalData.md.
 """
 
-import math
-from collections.abc import Iterator
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gevar.errors import ModelFileError
-from gevar.om.named_tensor import NamedTensor
-from gevar.om.regular_file import open_named
+from gevar.om.named_tensor import NamedTensor, declared_bytes, shown_shape
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import Content, StreamedBytes
 from gevar.types.data_type import DataType
+
+_MAX_MODEL_BYTES: Final = (1 << 31) - 1
+"""Limit of protobuf for one message."""
 
 if TYPE_CHECKING:
     import onnx
@@ -47,51 +52,66 @@ _TYPES: Final = {
 def read_onnx(path: str | PathLike[str]) -> list[NamedTensor]:
     """Return the weights of a file: initialisers by their names, Constant nodes by the names of their outputs.
 
-    A name that several graphs have gets that of its graph in front.
+    A name that several graphs have gets that of its graph in front, and a number if that is there, too.
 
     Raises
     ------
     ModuleNotFoundError
         The package onnx is not installed.
     ModelFileError
-        The file cannot be opened or decoded; a tensor has a type that GE does not know, is sparse, or its bytes are
-        not as many as its shape needs; or its external file is missing, too short or outside the folder.
+        The file cannot be opened or decoded; a tensor has a type that GE does not know, is sparse, is a segment of
+        another, or its bytes are not as many as its shape needs; or its external file is missing, too short or outside
+        the folder.
     """
     import onnx
     from google.protobuf.message import DecodeError
 
+    source = ByteSource.of_file(path)
     try:
-        with open_named(path) as file:
-            model = onnx.load_model_from_string(file.read())
-    except (OSError, DecodeError, ValueError) as error:
-        raise ModelFileError(Path(path), None, "ONNX model", str(error) or type(error).__name__) from error
+        if source.size_bytes > _MAX_MODEL_BYTES:
+            reason = (
+                f"takes {source.size_bytes} B, {_MAX_MODEL_BYTES} B at most are read; keep its weights in external data"
+            )
+            raise source.error(0, "ONNX model", reason)
+        model = onnx.load_model_from_string(source.read(0, source.size_bytes, "ONNX model"))
+    except (DecodeError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise source.error(0, "ONNX model", str(error) or type(error).__name__) from error
+    finally:
+        source.close()
     if not model.HasField("graph"):
-        raise ModelFileError(Path(path), None, "ONNX model", "has no graph")
+        raise source.error(0, "ONNX model", "has no graph")
     reader = _Reader(Path(path))
     found: dict[str, NamedTensor] = {}
-    for graph, name, stored in _tensors(reader, model.graph):
-        unique = name if name not in found else f"{graph}/{name}"
-        number = 2
+    times = Counter[str]()
+    for graph, name, stored in _tensors(reader, model):
+        unique = name
         while unique in found:
-            unique, number = f"{graph}/{name}/{number}", number + 1
+            base = f"{graph}/{name}"
+            times[base] += 1
+            unique = base if times[base] == 1 else f"{base}/{times[base]}"
         found[unique] = reader.tensor(unique, stored)
     return list(found.values())
 
 
-def _tensors(reader: "_Reader", graph: "onnx.GraphProto") -> Iterator[tuple[str, str, "onnx.TensorProto"]]:
-    """Yield (graph name, tensor name, tensor) of a graph and the graphs inside its nodes."""
-    waiting = [graph]
+def _tensors(reader: "_Reader", model: "onnx.ModelProto") -> Iterator[tuple[str, str, "onnx.TensorProto"]]:
+    """Yield (graph name, tensor name, tensor) of the graph and the functions, and the graphs inside their nodes."""
+    waiting: list[onnx.GraphProto | onnx.FunctionProto] = [*reversed(model.functions), model.graph]
     while waiting:
         graph = waiting.pop()
-        if graph.sparse_initializer:
-            raise reader.error(graph.sparse_initializer[0].values.name, "is sparse; make it dense")
-        for tensor in graph.initializer:
+        for sparse in getattr(graph, "sparse_initializer", ()):
+            raise reader.error(sparse.values.name, "is sparse; make it dense")
+        for tensor in getattr(graph, "initializer", ()):
             yield graph.name, tensor.name, tensor
-        inner = []
+        inner: list[onnx.GraphProto] = []
         for node in graph.node:
             for attribute in node.attribute:
+                name = node.output[0] if node.output else node.name
                 if node.op_type == "Constant" and attribute.name == "value":
-                    yield graph.name, node.output[0] if node.output else node.name, attribute.t
+                    yield graph.name, name, attribute.t
+                if node.op_type == "Constant" and attribute.name == "sparse_value":
+                    raise reader.error(name, "is sparse; make it dense")
                 inner += [attribute.g] if attribute.HasField("g") else list(attribute.graphs)
         waiting += reversed(inner)
 
@@ -101,32 +121,36 @@ class _Reader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._sources: dict[Path, ByteSource] = {}
+        self._sources: dict[str, ByteSource] = {}
+        self._sha1: dict[str, str] = {}
 
     def error(self, name: str, reason: str) -> ModelFileError:
-        return ModelFileError(self._path, None, f"tensor {name}", reason)
+        return ModelFileError(self._path, None, f"tensor {name:.60}", reason)
 
     def tensor(self, name: str, stored: "onnx.TensorProto") -> NamedTensor:
         import onnx
 
         dtype = _TYPES.get(stored.data_type)
         if dtype is None:
-            raise self.error(name, f"has the type {stored.data_type} of ONNX, which has no equal in GE; convert it")
+            raise self.error(name, f"has the type {_type_name(stored)} of ONNX, which has no equal in GE; convert it")
+        if stored.HasField("segment"):
+            raise self.error(name, "is a segment of a tensor; save it as a whole")
         shape = tuple(stored.dims)
-        size_bytes = math.prod(shape) * dtype.size_code
-        if min(shape, default=0) < 0:
-            raise self.error(name, f"has the shape {shape}")
-        if stored.data_location == onnx.TensorProto.EXTERNAL:
-            data: Content = self._external(name, stored, size_bytes)
-        elif stored.HasField("raw_data"):
-            data = memoryview(stored.raw_data)
-        else:
-            try:
+        try:
+            size_bytes = declared_bytes(shape, dtype.size_code)
+            if stored.data_location == onnx.TensorProto.EXTERNAL:
+                data: Content = self._external(name, stored, size_bytes)
+            elif stored.HasField("raw_data"):
+                data = memoryview(stored.raw_data)
+            else:
                 data = memoryview(onnx.numpy_helper.to_array(stored).tobytes())
-            except (ValueError, TypeError) as error:
-                raise self.error(name, str(error)) from error
+        except (ValueError, TypeError) as error:
+            if isinstance(error, ModelFileError):
+                raise
+            raise self.error(name, str(error)) from error
         if data.nbytes != size_bytes:
-            raise self.error(name, f"has {data.nbytes} B, {dtype.name} of shape {shape} takes {size_bytes} B")
+            reason = f"has {data.nbytes} B, {dtype.name} of shape {shown_shape(shape)} takes {size_bytes} B"
+            raise self.error(name, f"{reason}; save the model again")
         return NamedTensor(name, dtype, shape, data)
 
     def _external(self, name: str, stored: "onnx.TensorProto", size_bytes: int) -> Content:
@@ -138,15 +162,46 @@ class _Reader:
             raise self.error(name, f"offset or length of its external data is no number: {error}") from error
         source = self._source(name, location)
         if offset < 0 or length < 0 or offset + length > source.size_bytes:
-            reason = f"offset {offset} with {length} B leaves the {source.size_bytes} B of {location}"
-            raise self.error(name, reason)
-        return StreamedBytes.of_source(source, offset, length, f"tensor {name}")
+            reason = f"offset {offset} with {length} B leaves the {source.size_bytes} B of {location:.60}"
+            raise self.error(name, f"{reason}; fetch the file again")
+        data = StreamedBytes.of_source(source, offset, length, f"tensor {name:.60}")
+        wanted = entries.get("checksum")
+        return data if wanted is None else StreamedBytes(length, self._checked(name, data, wanted))
+
+    def _checked(self, name: str, data: StreamedBytes, wanted: str) -> Callable[[], Iterator[bytes]]:
+        """Return how to read bytes of a file with a check sum."""
+
+        def read() -> Iterator[bytes]:
+            yield from data.open()
+            assert data.source is not None  # made of one
+            file = data.source
+            if file.name not in self._sha1:
+                digest = hashlib.sha1(usedforsecurity=False)
+                for chunk in StreamedBytes.of_source(file, 0, file.size_bytes, "external data").open():
+                    digest.update(chunk)
+                self._sha1[file.name] = digest.hexdigest()
+            if self._sha1[file.name] != wanted.lower():
+                reason = f"its external data {file.name} have the SHA-1 {self._sha1[file.name]}, not {wanted:.60}"
+                raise self.error(name, f"{reason}: they are damaged, fetch them again")
+
+        return read
 
     def _source(self, name: str, location: str) -> ByteSource:
-        folder = self._path.parent.resolve()
-        path = (folder / location).resolve()
-        if not location or "\0" in location or not path.is_relative_to(folder):
-            raise self.error(name, f"external data {location!r} do not lie in the folder of the file, {folder}")
+        folder = os.path.realpath(self._path.parent)
+        path = "" if "\0" in location else os.path.realpath(Path(folder, location))
+        if not location or not Path(path).is_relative_to(folder):
+            raise self.error(name, f"external data {location!r:.60} do not lie in the folder of the file, {folder}")
         if path not in self._sources:
-            self._sources[path] = ByteSource.of_file_in(folder, path)
+            opened = ByteSource.of_file_in(Path(folder), Path(path))
+            assert opened.state is not None  # it is a file
+            self._sources[path] = ByteSource.of_known_file(path, opened.state)
+            opened.close()
         return self._sources[path]
+
+
+def _type_name(stored: "onnx.TensorProto") -> str:
+    """Return the number of a type, and the name where it has one."""
+    import onnx
+
+    names = {number: name for name, number in onnx.TensorProto.DataType.items()}
+    return f"{stored.data_type} ({names[stored.data_type]})" if stored.data_type in names else str(stored.data_type)

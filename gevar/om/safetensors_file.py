@@ -6,22 +6,25 @@
 
 Beside the tensors the header may have an object of texts named `__metadata__`.
 
-The package safetensors gives out whole tensors; what is checked here is what it checks.
+The package safetensors gives out whole tensors; what it refuses is refused here, too, and so is a name that is there
+twice, and a header whose values would take more memory than `MAX_VALUES_BYTES`.
 
 Source: https://github.com/huggingface/safetensors, README (format, not code).
 """
 
 import json
-import math
+import os
 import struct
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Final
 
+from gevar.align import INT64_MAX
 from gevar.errors import ModelFileError
 from gevar.om.atomic_file import write_atomically
-from gevar.om.named_tensor import NamedTensor
+from gevar.om.json_fields import JsonObject, strict_json
+from gevar.om.named_tensor import NamedTensor, declared_bytes, shown_shape
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import Blob, StreamedBytes
 from gevar.types.data_type import DataType
@@ -29,6 +32,8 @@ from gevar.types.data_type import DataType
 _LENGTH: Final = struct.Struct("<Q")
 _MAX_HEADER_BYTES: Final = 100_000_000
 """Longest header; the limit of the package."""
+MAX_VALUES_BYTES: Final = 256 << 20
+"""Most bytes of memory that the values of a header or an index may take: those of some 300 000 tensors."""
 _METADATA: Final = "__metadata__"
 _TYPES: Final = {
     "F64": DataType.DT_DOUBLE,
@@ -60,7 +65,8 @@ def read_safetensors(path: str | PathLike[str], folder: Path | None = None) -> l
     path
         The file.
     folder
-        Folder that no link leads out of; None where the file may be a link.
+        Folder that no link leads out of, with any number of files: each is opened again when it is read. None where the
+        file may be a link; it stays open.
 
     Raises
     ------
@@ -76,16 +82,19 @@ def read_safetensors(path: str | PathLike[str], folder: Path | None = None) -> l
         raise source.error(0, "header length", reason)
     entries = _entries(source, source.read(_LENGTH.size, length, "header"))
     found, data_start = [], _LENGTH.size + length
+    data_source = source if folder is None or source.state is None else ByteSource.of_known_file(path, source.state)
     end = 0
-    for name, entry in entries:
-        dtype, shape, begin, stop = _entry(source, name, entry)
+    for begin, stop, name, entry in entries:
+        dtype, shape = _form(source, name, entry, stop - begin)
         if begin != end:
-            raise source.error(data_start + end, "data_offsets", f"tensor {name} begins at {begin}, {end} expected")
+            reason = f"tensor {name:.60} begins at {begin}, {end} expected; save the file again"
+            raise source.error(data_start + end, "data_offsets", reason)
         end = stop
-        data = StreamedBytes.of_source(source, data_start + begin, stop - begin, f"tensor {name}")
-        found.append(NamedTensor(name, dtype, shape, data))
+        data = StreamedBytes.of_source(data_source, data_start + begin, stop - begin, f"tensor {name:.60}")
+        found.append(NamedTensor(name, dtype, tuple(shape), data))
     if data_start + end != source.size_bytes:
-        raise source.error(data_start + end, "data", f"the tensors end there, the file has {source.size_bytes} B")
+        reason = f"the tensors end there, the file has {source.size_bytes} B; fetch or save it again"
+        raise source.error(data_start + end, "data", reason)
     return found
 
 
@@ -102,69 +111,72 @@ def read_safetensors_index(path: str | PathLike[str]) -> list[NamedTensor]:
     try:
         if source.size_bytes > _MAX_HEADER_BYTES:
             raise source.error(0, "index", f"takes {source.size_bytes} B, {_MAX_HEADER_BYTES} B at most are read")
-        parsed = json.loads(source.read(0, source.size_bytes, "index"))
-    except (ValueError, RecursionError) as error:
+        parsed = strict_json(source.read(0, source.size_bytes, "index"), MAX_VALUES_BYTES)
+    except ValueError as error:
         if isinstance(error, ModelFileError):
             raise
-        raise source.error(0, "index", f"is no JSON: {error}") from error
+        raise source.error(0, "index", str(error)) from error
     finally:
         source.close()
     places = parsed.get("weight_map") if isinstance(parsed, dict) else None
     if not isinstance(places, dict) or not all(isinstance(file, str) for file in places.values()):
         raise source.error(0, "weight_map", "is no object of file names")
     folder = Path(path).parent.resolve()
-    shards = {}
-    for file in dict.fromkeys(places.values()):
-        if file in ("", ".", "..") or "/" in file or "\0" in file or (folder / file).resolve() != folder / file:
-            raise source.error(0, "weight_map", f"{file!r} does not lie in the folder of the index; copy it there")
-        shards[file] = {tensor.name: tensor for tensor in read_safetensors(folder / file, folder)}
+    shards = {file: _shard(source, folder, file) for file in dict.fromkeys(places.values())}
     for name, file in places.items():
         if name not in shards[file]:
-            raise source.error(0, "weight_map", f"tensor {name} is not in {file}")
+            raise source.error(0, "weight_map", f"tensor {name:.60} is not in {file}; fetch the files again")
     return [shards[file][name] for name, file in places.items()]
 
 
-def _entries(source: ByteSource, header: bytes) -> list[tuple[str, dict[str, object]]]:
-    """Return the tensors of a header in the order of their bytes."""
+def _shard(index: ByteSource, folder: Path, file: str) -> dict[str, NamedTensor]:
+    """Return the tensors of a file that an index names."""
+    path = folder / file
+    if file in ("", ".", "..") or "/" in file or "\0" in file or os.path.realpath(path) != str(path):
+        raise index.error(0, "weight_map", f"{file!r:.60} does not lie in the folder of the index; copy it there")
+    return {tensor.name: tensor for tensor in read_safetensors(path, folder)}
 
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        if len(dict(pairs)) < len(pairs):
-            raise ValueError("a name is there twice")
-        return dict(pairs)
 
+def _entries(source: ByteSource, header: bytes) -> list[tuple[int, int, str, JsonObject]]:
+    """Return begin, end, name and entry of each tensor of a header, in the order of their bytes."""
     try:
-        parsed = json.loads(header, object_pairs_hook=unique)
-    except (ValueError, RecursionError) as error:
-        raise source.error(_LENGTH.size, "header", f"is no JSON: {error}") from error
-    entries = parsed.items() if isinstance(parsed, dict) else ()
-    tensors = [(name, entry) for name, entry in entries if name != _METADATA]
-    if not isinstance(parsed, dict) or not all(isinstance(entry, dict) for _, entry in tensors):
+        parsed = strict_json(header, MAX_VALUES_BYTES)
+    except ValueError as error:
+        raise source.error(_LENGTH.size, "header", str(error)) from error
+    if not isinstance(parsed, dict):
         raise source.error(_LENGTH.size, "header", "is no object of objects")
-    for name, entry in tensors:
-        if not _are_sizes(entry.get("data_offsets")) or len(entry["data_offsets"]) != 2:
-            raise source.error(_LENGTH.size, "header", f"tensor {name} has no data_offsets of two numbers")
-    return sorted(tensors, key=lambda item: tuple(item[1]["data_offsets"]))
+    texts = parsed.pop(_METADATA, None)
+    if texts is not None and not (isinstance(texts, dict) and all(isinstance(text, str) for text in texts.values())):
+        raise source.error(_LENGTH.size, "header", f"{_METADATA} is no object of texts")
+    found = []
+    for name, entry in parsed.items():
+        if not isinstance(entry, dict):
+            raise source.error(_LENGTH.size, "header", "is no object of objects")
+        place = entry.get("data_offsets")
+        numbers = place if isinstance(place, list) else []
+        if len(numbers) != 2 or not all(type(item) is int and 0 <= item <= INT64_MAX for item in numbers):
+            raise source.error(_LENGTH.size, "header", f"tensor {name:.60} has no data_offsets of two numbers")
+        found.append((numbers[0], numbers[1], name, entry))
+    return sorted(found, key=lambda item: item[:2])
 
 
-def _entry(source: ByteSource, name: str, entry: Mapping[str, object]) -> tuple[DataType, tuple[int, ...], int, int]:
-    """Return type, shape, begin and end of a tensor."""
-    shape, offsets, dtype = entry.get("shape"), entry["data_offsets"], _TYPES.get(str(entry.get("dtype")))
+def _form(source: ByteSource, name: str, entry: Mapping[str, object], place_bytes: int) -> tuple[DataType, list[int]]:
+    """Return type and shape of a tensor whose place has so many bytes."""
+    shape, dtype = entry.get("shape"), _TYPES.get(str(entry.get("dtype")))
+    what = f"tensor {name:.60}"
     if dtype is None:
-        known = ", ".join(_TYPES)
-        raise source.error(_LENGTH.size, "header", f"tensor {name} has type {entry.get('dtype')!r}; known are {known}")
-    if not isinstance(shape, list) or not _are_sizes(shape):
-        raise source.error(_LENGTH.size, "header", f"tensor {name} has shape {shape!r}, no list of sizes")
-    assert isinstance(offsets, list)  # checked when the tensors were put in order
-    begin, end = offsets
-    size_bytes = math.prod(shape) * dtype.size_code
-    if end - begin != size_bytes:
-        reason = f"tensor {name} of {shape} {dtype.name} takes {size_bytes} B, its place has {end - begin} B"
+        reason = f"{what} has type {entry.get('dtype')!r:.60}; convert it to one of {', '.join(_TYPES)}"
         raise source.error(_LENGTH.size, "header", reason)
-    return dtype, tuple(shape), begin, end
-
-
-def _are_sizes(value: object) -> bool:
-    return isinstance(value, list) and all(type(item) is int and item >= 0 for item in value)
+    if not isinstance(shape, list):
+        raise source.error(_LENGTH.size, "header", f"{what} has shape {shape!r:.60}, no list of sizes")
+    try:
+        size_bytes = declared_bytes(shape, dtype.size_code)
+    except ValueError as error:
+        raise source.error(_LENGTH.size, "header", f"{what}: {error}") from error
+    if place_bytes != size_bytes:
+        reason = f"{what} of {shown_shape(shape)} {dtype.name} takes {size_bytes} B, its place has {place_bytes} B"
+        raise source.error(_LENGTH.size, "header", reason)
+    return dtype, shape
 
 
 def write_safetensors(path: Path, tensors: Sequence[NamedTensor]) -> dict[str, NamedTensor]:
@@ -193,7 +205,7 @@ def write_safetensors(path: Path, tensors: Sequence[NamedTensor]) -> dict[str, N
 
 def _has_type(tensor: NamedTensor) -> bool:
     """Whether a file has the type of a tensor, and its bytes are those of its shape."""
-    return tensor.dtype in _NAMES and math.prod(tensor.shape) * tensor.dtype.size_code == tensor.data.nbytes
+    return tensor.dtype in _NAMES and declared_bytes(tensor.shape, tensor.dtype.size_code) == tensor.data.nbytes
 
 
 def _width(tensor: NamedTensor) -> int:

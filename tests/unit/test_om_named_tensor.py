@@ -156,10 +156,20 @@ def entry(begin: object = 0, end: object = 4, *, dtype: object = "F32", shape: o
         (safetensors_bytes({"a": entry(True, 4)}, bytes(4)), "no data_offsets"),
         (safetensors_bytes({"a": entry(dtype="F7")}, bytes(4)), "has type 'F7'"),
         (safetensors_bytes({"a": entry(dtype=None)}, bytes(4)), "has type None"),
-        (safetensors_bytes({"a": entry(shape=[-1])}, bytes(4)), "no list of sizes"),
+        (safetensors_bytes({"a": entry(shape=[-1])}, bytes(4)), "dimension of its shape is -1, no number from 0 to"),
         (safetensors_bytes({"a": entry(shape="1")}, bytes(4)), "no list of sizes"),
         (safetensors_bytes({"a": entry(shape=[2])}, bytes(8)), "takes 8 B, its place has 4 B"),
-        (safetensors_bytes({"a": entry(shape=[1 << 62, 4])}, bytes(8)), "its place has 4 B"),
+        (safetensors_bytes({"a": entry(shape=[1 << 60, 4])}, bytes(8)), "takes more than 9223372036854775807 B"),
+        (safetensors_bytes({"a": entry(shape=[1 << 63, 0])}, bytes(8)), "shape is 9223372036854775808, no number from"),
+        (safetensors_bytes({"a": entry(shape=[1.0])}, bytes(4)), r"shape is 1\.0, no number from 0"),
+        (safetensors_bytes({"a": entry(0, 1 << 64)}, bytes(4)), "no data_offsets"),
+        (safetensors_bytes({"a": entry(4, 0)}, bytes(4)), "its place has -4 B"),
+        (safetensors_bytes({"a": entry(), "__metadata__": {"x": 1}}, bytes(4)), "no object of texts"),
+        (safetensors_bytes({"a": entry(), "__metadata__": []}, bytes(4)), "no object of texts"),
+        (safetensors_bytes({"a": entry(), "__metadata__": {"x": float("nan")}}, bytes(4)), "NaN is no number"),
+        (safetensors_bytes({"\ud800": entry()}, bytes(4)), "surrogates not allowed"),
+        (safetensors_bytes(json.dumps({"a": entry()}).encode("utf-16"), bytes(4)), "is no JSON in UTF-8"),
+        (safetensors_bytes(b"\xef\xbb\xbf" + json.dumps({"a": entry()}).encode(), bytes(4)), "BOM"),
         (safetensors_bytes({"a": entry(4, 8)}, bytes(8)), "begins at 4, 0 expected"),
         (safetensors_bytes({"a": entry(), "b": entry()}, bytes(8)), "begins at 0, 4 expected"),
         (safetensors_bytes({"a": entry()}, bytes(5)), "the file has"),
@@ -192,11 +202,15 @@ def npy_bytes(array: np.ndarray, *, pickled: bool = False) -> bytes:
         (b"", "zip"),
         (b"PK\3\4 and so on", "zip"),
         (npz_bytes(w=b"no array"), "magic"),
-        (npz_bytes(w=b"\x93NUMPY\x03\x00\x02\x00{}"), r"version \(3, 0\)"),
+        (npz_bytes(w=b"\x93NUMPY\x04\x00\x02\x00{}"), r"version \(4, 0\)"),
+        (npz_bytes(w=b"\x93NUMPY\x03\x00\x02\x00\x00\x00{}"), "has no header of numpy"),
         (npz_bytes(w=npy_bytes(np.array([{}], object), pickled=True)), "no tensor"),
         (npz_bytes(w=npy_bytes(np.zeros(2, [("a", "f4")]))), "no tensor"),
         (npz_bytes(w=npy_bytes(np.array(["text"]))), "no data type"),
-        (npz_bytes(w=npy_bytes(np.zeros(2, "V2"))), "no data type"),
+        (npz_bytes(w=npy_bytes(np.zeros(2, "V2"))), "no tensor"),
+        (npz_bytes(w=npy_bytes(np.zeros(2, "V5"))), "no tensor"),
+        (npz_bytes(w=npy_bytes(np.zeros(1000, np.uint8))[:-1]), r"\[1000\] takes 1000 B, 999 B are there"),
+        (npz_bytes(w=npy_bytes(np.zeros(1000, np.uint8)) + b"x"), r"\[1000\] takes 1000 B, 1001 B are there"),
     ],
 )
 def test_damaged_npz(tmp_path: Path, content: bytes, reason: str) -> None:
@@ -209,14 +223,8 @@ def test_damage_that_shows_when_the_bytes_are_read(tmp_path: Path) -> None:
     data = bytearray(npz_bytes(w=npy_bytes(np.zeros(1000, np.uint8))))
     data[600] ^= 1
     (tmp_path / "crc.npz").write_bytes(data)
-    (tmp_path / "short.npz").write_bytes(npz_bytes(w=npy_bytes(np.zeros(1000, np.uint8))[:-1]))
-    (tmp_path / "long.npz").write_bytes(npz_bytes(w=npy_bytes(np.zeros(1000, np.uint8)) + b"x"))
     with pytest.raises(ModelFileError, match="CRC"):
         read_all(read_tensors(tmp_path / "crc.npz")[0].data)
-    with pytest.raises(ValueError, match="1000 B were to be read, 999 B came"):
-        read_all(read_tensors(tmp_path / "short.npz")[0].data)
-    with pytest.raises(ValueError, match="1000 B were to be read, 1001 B came"):
-        read_all(read_tensors(tmp_path / "long.npz")[0].data)
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
