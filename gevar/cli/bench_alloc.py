@@ -25,6 +25,7 @@ from gevar.memory import (
     MemoryResource,
     replay_log,
 )
+from gevar.om.regular_file import open_named
 from gevar.types import DeviceId, MemType
 
 SIZES: Final = (4 << 10, 1 << 20, 2 << 20, 64 << 20)
@@ -48,9 +49,7 @@ Measure = Callable[[str], BenchRow]
 @click.option("--size", "sizes", type=size_option, multiple=True, metavar="SIZE", help="Block size; may be repeated.")
 @click.option("--blocks", default=64, show_default=True, type=click.IntRange(1), help="Blocks alive at a time.")
 @click.option("--random", "steps", default=1000, show_default=True, type=click.IntRange(0), help="Random requests.")
-@click.option(
-    "--replay", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Log of requests to repeat."
-)
+@click.option("--replay", type=click.Path(path_type=Path), help="Log of requests to repeat.")
 @rounds_option
 @device_option
 @backend_option
@@ -74,9 +73,11 @@ def alloc(
     runtime = open_runtime(backend)
     device, rows, chosen = runtime.device(device_id), list[BenchRow](), sizes or SIZES
     with ExitStack() as stack:
-        plans = [*_policy_plans(device, chosen, blocks, rounds), *_growth_plans(device, chosen, blocks, rounds)]
-        for name, resource in _resources(device, stack).items():
-            plans += _resource_plans(name, resource, chosen, blocks, steps, replay, rounds)
+        resources = _resources(device, stack)
+        plans = [] if replay is None else list(_replay_plans(resources, replay, rounds))  # first: the log may be wrong
+        plans += [*_policy_plans(device, chosen, blocks, rounds), *_growth_plans(device, chosen, blocks, rounds)]
+        for name, resource in resources.items():
+            plans += _resource_plans(name, resource, chosen, blocks, steps, rounds)
         for name, measure in plans:
             try:
                 rows.append(measure(name))
@@ -101,23 +102,29 @@ def _growth_plans(device: Device, sizes: Sequence[int], blocks: int, rounds: int
             yield name, partial(_growth_row, device, page_bytes, mode, size, blocks, rounds)
 
 
+def _replay_plans(resources: dict[str, MemoryResource], log: Path, rounds: int) -> Iterator[tuple[str, Measure]]:
+    """Requests of a log, on gevar's memory."""
+    with open_named(log) as file:
+        data = file.read()
+    try:
+        lines = data.decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{log}: no log of requests: {error}; give the log as it was written") from error
+    if not lines:
+        raise ValueError(f"{log}: the log has no request; give one that has")
+    for name, resource in resources.items():
+        yield f"{name}, {log.name}", partial(_replay_row, resource, log, lines, rounds)
+
+
 def _resource_plans(
-    name: str,
-    resource: MemoryResource,
-    sizes: Sequence[int],
-    blocks: int,
-    steps: int,
-    replay: Path | None,
-    rounds: int,
+    name: str, resource: MemoryResource, sizes: Sequence[int], blocks: int, steps: int, rounds: int
 ) -> Iterator[tuple[str, Measure]]:
-    """Blocks of gevar's memory by size, random requests, and those of a log."""
+    """Blocks of gevar's memory by size, and random requests."""
     for size in sizes:
         allocate = partial(resource.allocate, size)
         yield f"{name}, {size_text(size)}", partial(_blocks_row, allocate, resource.free, size, blocks, rounds)
     if steps:
         yield f"{name}, {steps} random requests", partial(_random_row, resource, steps, blocks, rounds)
-    if replay is not None:
-        yield f"{name}, {replay.name}", partial(_replay_row, resource, replay, rounds)
 
 
 def _resources(device: Device, stack: ExitStack) -> dict[str, MemoryResource]:
@@ -197,13 +204,15 @@ def _random_row(resource: MemoryResource, steps: int, blocks: int, rounds: int, 
     return BenchRow(name, "us", us_each(values, steps), "mmap and munmap", us_each(reference, steps))
 
 
-def _replay_row(resource: MemoryResource, log: Path, rounds: int, name: str) -> BenchRow:
+def _replay_row(resource: MemoryResource, log: Path, lines: list[str], rounds: int, name: str) -> BenchRow:
     """Make the requests of a log again."""
-    lines = log.read_text(encoding="utf-8").splitlines()
 
     def ours() -> None:
         for addr in replay_log(lines, resource).leaked:
             resource.free(addr)
 
-    values, reference = alternate(ours, lambda: [json.loads(line) for line in lines], rounds)
+    try:
+        values, reference = alternate(ours, lambda: [json.loads(line) for line in lines], rounds)
+    except ValueError as error:
+        raise ValueError(f"{log}: {error}") from error
     return BenchRow(name, "us", us_each(values, len(lines)), "reading the lines", us_each(reference, len(lines)))

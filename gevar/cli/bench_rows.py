@@ -10,6 +10,7 @@ import click
 from acl_shim import Runtime
 from gevar.cli.output import print_banner, print_json, print_table
 
+_LARGEST = (1 << 63) - 1
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 rounds_option = click.option(
@@ -47,13 +48,16 @@ def size_option(text: str) -> int:
     Raises
     ------
     click.BadParameter
-        It means none.
+        It means none, or one of more than 2^63 - 1 bytes.
     """
     text = text.strip().upper()
     number, unit = (text[:-1], text[-1]) if text[-1:] in ("K", "M", "G") else (text, "")
     if not number.isdecimal() or not int(number):
         raise click.BadParameter(f"{text!r} is no size: give bytes, or a number with K, M or G")
-    return int(number) * _UNITS[unit]
+    size = int(number) * _UNITS[unit]
+    if size > _LARGEST:
+        raise click.BadParameter(f"{text} is more than {_LARGEST} B: give a smaller size")
+    return size
 
 
 def alternate(

@@ -6,7 +6,7 @@ from typing import cast
 import click
 
 from acl_shim.errors import printable, size_text
-from gevar.cli.output import print_json, shared_options, show_log
+from gevar.cli.output import bundle_option, model_output_option, print_json, shared_options, show_log
 from gevar.om.external_weights_writer import ExternalWeightMode
 from gevar.om.weights_model import KINDS, WeightKind, weights_model
 from gevar.session.weight_sources import open_weights
@@ -14,7 +14,7 @@ from gevar.session.weight_sources import open_weights
 
 @click.command()
 @click.argument("source", type=click.Path())
-@click.option("-o", "--output", required=True, type=click.Path(), metavar="OUT.om", help="The file to write.")
+@model_output_option
 @click.option(
     "--external-weight",
     type=click.Choice(["0", "1", "2"]),
@@ -27,6 +27,7 @@ from gevar.session.weight_sources import open_weights
 )
 @click.option("--name", default=None, help="Name of the model. Default: that of the source without its ending.")
 @click.option("--compress", is_flag=True, help="Write attribute names as numbers, as ATC does.")
+@bundle_option
 @shared_options
 def build(
     source: str,
@@ -35,6 +36,7 @@ def build(
     kind: WeightKind,
     name: str | None,
     compress: bool,
+    bundle: bool,
     as_json: bool,
     debug: bool,
 ) -> None:
@@ -44,7 +46,7 @@ def build(
     how weights are stored, loaded and shared.
     """
     show_log(debug)
-    with open_weights(source) as weights:
+    with open_weights(source, bundle=bundle) as weights:
         tensors = weights.tensors()
         net = weights_model(name or Path(source).stem, tensors, kind)
         net.write(output, compress=compress, external_weight=cast(ExternalWeightMode, int(external_weight)))

@@ -4,13 +4,13 @@ The exit codes are those of diff: 0 nothing changed, 1 something did, 2 trouble.
 """
 
 from dataclasses import asdict
-from typing import IO
 
 import click
 
-from acl_shim.errors import one_line, printable
+from acl_shim.errors import printable
+from gevar.cli.main import error_text
 from gevar.cli.model_changes import ADDED, REMOVED, Change, model_changes, tensor_changes
-from gevar.cli.output import print_json, shared_options, show_log
+from gevar.cli.output import bundle_option, print_json, shared_options, show_log
 from gevar.errors import GevarError
 from gevar.om import open_om
 from gevar.om.named_tensor import is_tensor_file
@@ -26,15 +26,18 @@ class _TroubleError(click.ClickException):
 
     exit_code = _TROUBLE
 
-    def show(self, file: IO[str] | None = None) -> None:
-        click.echo(f"gevar: {one_line(self.message)}", file=file, err=file is None)
-
 
 @click.command()
 @click.argument("first", metavar="A.om", type=click.Path())
 @click.argument("second", metavar="B.om", type=click.Path())
-@click.option("--weight-dir", nargs=2, type=click.Path(), metavar="A B", help="Folders of external weights.")
-@click.option("--bundle", is_flag=True, help="Read both files as bundles of models.")
+@click.option(
+    "--weight-dir",
+    nargs=2,
+    type=click.Path(),
+    metavar="DIR DIR",
+    help="Folders of external weights. Default: weight beside A and B.",
+)
+@bundle_option
 @shared_options
 @click.pass_context
 def diff(
@@ -59,13 +62,16 @@ def diff(
     kind: Kind = "bundle" if bundle else "model"
     try:
         if is_tensor_file(first) or is_tensor_file(second):
-            with open_weights(first, folders[0]) as before, open_weights(second, folders[1]) as after:
+            with (
+                open_weights(first, folders[0], bundle=bundle) as before,
+                open_weights(second, folders[1], bundle=bundle) as after,
+            ):
                 changes = list(tensor_changes(before, after))
         else:
             with open_om(first, kind=kind) as one, open_om(second, kind=kind) as other:
                 changes = list(model_changes(one, other, first_weights=folders[0], second_weights=folders[1]))
     except (GevarError, OSError, ValueError) as error:
-        raise _TroubleError(str(error)) from error
+        raise _TroubleError(error_text(error)) from error
     if as_json:
         print_json({"first": first, "second": second, "equal": not changes, "changes": list(map(asdict, changes))})
     else:

@@ -3,7 +3,7 @@
 import click
 
 from acl_shim.errors import printable, size_text
-from gevar.cli.output import print_json, shape_text, shared_options, show_log
+from gevar.cli.output import bundle_option, print_json, shape_text, shared_options, show_log, weight_dir_option
 from gevar.om.named_tensor import NamedTensor, write_tensors
 from gevar.session.weight_sources import open_weights
 
@@ -13,8 +13,8 @@ from gevar.session.weight_sources import open_weights
 @click.option(
     "-o", "--output", required=True, type=click.Path(), metavar="OUT", help="The .safetensors or .npz file to write."
 )
-@click.option("--weight-dir", type=click.Path(), help="Folder of external weights. Default: weight beside FILE.")
-@click.option("--bundle", is_flag=True, help="Read the file as a bundle of models.")
+@weight_dir_option
+@bundle_option
 @shared_options
 def extract(file: str, output: str, weight_dir: str | None, bundle: bool, as_json: bool, debug: bool) -> None:
     """Take the weights out of FILE: of an OM model constants, external ones too, and what variables start with.

@@ -7,6 +7,7 @@ import click
 
 from acl_shim.errors import printable, size_text
 from gevar.cli.output import (
+    bundle_option,
     drop_empty,
     origin_text,
     print_json,
@@ -24,7 +25,7 @@ Facts = Mapping[str, Json]
 
 @click.command()
 @click.argument("file", type=click.Path())
-@click.option("--bundle", is_flag=True, help="Read the file as a bundle of models.")
+@bundle_option
 @shared_options
 def inspect(file: str, bundle: bool, as_json: bool, debug: bool) -> None:
     """Show what is in the OM model FILE: header, partitions, nodes, constants, variables.

@@ -14,6 +14,7 @@ from acl_shim import Runtime, open_runtime
 from acl_shim.errors import printable, size_text
 from gevar.cli.output import (
     backend_option,
+    bundle_option,
     drop_empty,
     origin_text,
     print_banner,
@@ -22,6 +23,7 @@ from gevar.cli.output import (
     shape_text,
     shared_options,
     show_log,
+    weight_dir_option,
 )
 from gevar.om.named_tensor import is_tensor_file
 from gevar.om.om_file import Kind
@@ -48,11 +50,11 @@ class _OnProgress(Protocol):
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
 @click.option("--device", "device_id", default=0, show_default=True, metavar="N", help="Device to load to.")
 @click.option("--verify", is_flag=True, help="Read file and device again and compare every tensor.")
-@click.option("--bundle", is_flag=True, help="Read each file as a bundle of models.")
+@bundle_option
 @click.option("--one-session", is_flag=True, help="Load all files into one session, where equal variables are shared.")
 @click.option("--share-equal", is_flag=True, help="Share the memory of weights with equal bytes, of all files.")
 @click.option("--digests", is_flag=True, help="Compare weights with digests.json beside them while they are loaded.")
-@click.option("--weight-dir", type=click.Path(), metavar="DIR", help="Directory of external weights of OM files.")
+@weight_dir_option
 @backend_option
 @shared_options
 @click.pass_context

@@ -1,9 +1,10 @@
 """Entry of the command line: the group of commands, and how an error reaches the user.
 
-Exit codes: 0 good, 1 a finding or bad input, 2 wrong usage, 3 a device or its memory. An error is one line on stderr;
+Exit codes: 0 good, 1 a finding or bad input, 2 wrong usage, 3 a device, or memory. An error is one line on stderr;
 `--debug` adds the traceback.
 """
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -41,24 +42,42 @@ def _run(words: list[str]) -> int:
     except click.exceptions.Abort:
         print("gevar: stopped", file=sys.stderr)
         return _FINDING
+    except click.UsageError as error:
+        _show_usage(error.format_message(), error.ctx.command_path if error.ctx else "gevar")
+        return _USAGE
     except click.ClickException as error:
-        error.show()
+        _show(error, "--debug" in words)
         return error.exit_code
     except ModuleNotFoundError as error:
         if error.name != "onnx":
             raise
         print("gevar: reading ONNX needs the package onnx; install gevar[models]", file=sys.stderr)
         return _USAGE
-    except (GevarError, OSError, ValueError) as error:
-        return _report(error, "--debug" in words)
+    except (GevarError, OSError, ValueError, MemoryError) as error:
+        _show(error, "--debug" in words)
+        return _DEVICE if isinstance(error, AclError | BackendUnavailableError | MemoryError) else _FINDING
     return result if isinstance(result, int) else 0
 
 
-def _report(error: Exception, debug: bool) -> int:
-    """Print one line for an error, return the exit code that stands for it."""
+def _show_usage(text: str, command: str) -> None:
+    """Say what is wrong with the words, or print the help that takes the place of a missing command."""
+    if text.startswith("Usage: "):
+        print(text, file=sys.stderr)
+    else:
+        print(f"gevar: {one_line(text).rstrip('.')}; {command} --help tells what it takes", file=sys.stderr)
+
+
+def _show(error: Exception, debug: bool) -> None:
+    """Print one line for an error."""
     if debug:
         for line in traceback.format_exc().splitlines():
             print(printable(line), file=sys.stderr)
-    text = "; ".join((str(error), *getattr(error, "__notes__", ())))
-    print(f"gevar: {one_line(text)}", file=sys.stderr)
-    return _DEVICE if isinstance(error, AclError | BackendUnavailableError) else _FINDING
+    print(f"gevar: {one_line(error_text(error))}", file=sys.stderr)
+
+
+def error_text(error: Exception) -> str:
+    """Return what an error says, with its notes; of one of the system the file and the reason, without its number."""
+    text = str(error)
+    if isinstance(error, OSError) and error.filename is not None and not isinstance(error, GevarError):
+        text = f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return "; ".join((text, *getattr(error, "__notes__", ())))

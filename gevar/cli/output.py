@@ -13,6 +13,7 @@ from rich.text import Text
 
 from acl_shim import Runtime
 from acl_shim.errors import printable
+from gevar.om.named_tensor import is_tensor_file
 
 T = TypeVar("T")
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -33,6 +34,41 @@ def backend_option(function: _F) -> _F:
         metavar="auto|npu|host|PATH",
         help="Library to use: a card's, the host runtime, or a file. Default: $GEVAR_ACL, else auto.",
     )(function)
+
+
+def weight_dir_option(function: _F) -> _F:
+    """Add the option `--weight-dir`."""
+    return click.option(
+        "--weight-dir",
+        type=click.Path(),
+        metavar="DIR",
+        help="Folder of external weights of OM files. Default: weight beside each.",
+    )(function)
+
+
+def bundle_option(function: _F) -> _F:
+    """Add the option `--bundle`."""
+    return click.option("--bundle", is_flag=True, help="Read OM files as bundles of models.")(function)
+
+
+def model_output_option(function: _F) -> _F:
+    """Add the option `--output`, the name of an OM file."""
+    return click.option(
+        "-o",
+        "--output",
+        required=True,
+        type=click.Path(),
+        metavar="OUT.om",
+        callback=_model_name,
+        help="The file to write.",
+    )(function)
+
+
+def _model_name(context: click.Context, option: click.Parameter, path: str) -> str:  # noqa: ARG001
+    """Refuse a name under which the model would be taken for a file of weights, or write over one."""
+    if is_tensor_file(path):
+        raise click.BadParameter(f"{path!r} is the name of a file of weights; let it end in .om")
+    return path
 
 
 def print_json(value: object) -> None:

@@ -55,8 +55,8 @@ class _Watch:
 def passes(graph: str, until: str | None, diff: bool, options: tuple[str, ...], as_json: bool, debug: bool) -> None:
     """Run the passes around variables on GRAPH and show what each of them does, and refuses.
 
-    GRAPH is an OM model, or a ModelDef or GraphDef message, in wire form or as text. The file is not changed. The
-    session is a new one, which knows no variable yet.
+    GRAPH is an OM model (of several the first; no bundle), or a ModelDef or GraphDef message, in wire form or as text.
+    The file is not changed. The session is a new one, which knows no variable yet.
     """
     show_log(debug)
     chosen = _until(compile_passes(_options(options)), until)
@@ -98,8 +98,9 @@ def _until(chosen: list[CompilePass], until: str | None) -> list[CompilePass]:
 
 def _options(words: tuple[str, ...]) -> dict[str, str]:
     for word in words:
-        if "=" not in word:
-            raise click.BadParameter(f"{word!r} has no value; give NAME=VALUE", param_hint="--option")
+        missing = "value" if "=" not in word else "name" if word.startswith("=") else None
+        if missing is not None:
+            raise click.BadParameter(f"{word!r} has no {missing}; give NAME=VALUE", param_hint="--option")
     return dict(word.split("=", 1) for word in words)
 
 

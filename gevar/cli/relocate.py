@@ -3,15 +3,17 @@
 import click
 
 from acl_shim.errors import printable, size_text
-from gevar.cli.output import print_json, shared_options, show_log
+from gevar.cli.output import bundle_option, model_output_option, print_json, shared_options, show_log, weight_dir_option
 from gevar.session.relocation import KINDS, ExternalWeightKind, relocate_model
 
 
 @click.command()
 @click.argument("file", type=click.Path())
-@click.option("-o", "--output", required=True, type=click.Path(), metavar="OUT.om", help="The file to write.")
-@click.option("--weight-dir", type=click.Path(), metavar="DIR", help="Where its external weights are. Default: weight.")
-@click.option("--to-dir", type=click.Path(), metavar="DIR", help="Where they go. Default: weight beside OUT.om.")
+@model_output_option
+@weight_dir_option
+@click.option(
+    "--to-dir", type=click.Path(), metavar="DIR", help="Folder that they go to. Default: weight beside OUT.om."
+)
 @click.option(
     "--as",
     "kind",
@@ -20,7 +22,7 @@ from gevar.session.relocation import KINDS, ExternalWeightKind, relocate_model
     show_default=True,
     help="What external weights become: files again, or Const or Constant nodes with their bytes in the model.",
 )
-@click.option("--bundle", is_flag=True, help="Read the file as a bundle of models.")
+@bundle_option
 @shared_options
 def relocate(
     file: str,

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from acl_shim.errors import printable, size_text
-from gevar.cli.output import print_json, shared_options, show_log
+from gevar.cli.output import bundle_option, print_json, shared_options, show_log, weight_dir_option
 from gevar.errors import LoadError, ModelFileError, VariableError
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import StreamedBytes, chunks_of, digest_of
@@ -29,7 +29,8 @@ class _Checked:
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
 @click.option("--digests", type=click.Path(), metavar="SIDE", help="Digests of regions, as export writes them.")
-@click.option("--weight-dir", type=click.Path(), metavar="DIR", help="Folder of external weights of OM files.")
+@weight_dir_option
+@bundle_option
 @shared_options
 @click.pass_context
 def verify(
@@ -37,6 +38,7 @@ def verify(
     files: tuple[str, ...],
     digests: str | None,
     weight_dir: str | None,
+    bundle: bool,
     as_json: bool,
     debug: bool,
 ) -> None:
@@ -54,7 +56,7 @@ def verify(
         checked += [_region(folder, region) for region in regions]
     for file in files:
         if Path(file).parent.resolve() / Path(file).name not in listed:
-            checked += _tensors(file, weight_dir)
+            checked += _tensors(file, weight_dir, bundle)
     bad = [one for one in checked if one.reason]
     if as_json:
         size_bytes = sum(one.size_bytes for one in checked)
@@ -68,10 +70,10 @@ def verify(
         context.exit(_FINDING)
 
 
-def _tensors(file: str, weight_dir: str | None) -> list[_Checked]:
+def _tensors(file: str, weight_dir: str | None, bundle: bool) -> list[_Checked]:
     """Read the tensors of a file."""
     found = []
-    with open_weights(file, weight_dir) as source:
+    with open_weights(file, weight_dir, bundle=bundle) as source:
         for tensor in source.tensors():
             reason = ""
             try:

@@ -112,12 +112,12 @@ def replay_log(lines: Iterable[str], resource: MemoryResource) -> Replay:
     Raises
     ------
     ValueError
-        A line is not what `LoggingResourceAdaptor` writes. Requests before it were made.
+        A line is not what `LoggingResourceAdaptor` writes. No request was made.
     """
+    entries = [_entry(line, number) for number, line in enumerate(lines, 1)]
     blocks: dict[int, tuple[DevAddr, int]] = {}
     allocated = freed = refused = skipped = 0
-    for number, line in enumerate(lines, 1):
-        action, ok, size_bytes, tag, addr = _entry(line, number)
+    for action, ok, size_bytes, tag, addr in entries:
         if not ok:
             skipped += 1
         elif action == "allocate":

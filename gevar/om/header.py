@@ -225,7 +225,8 @@ def read_header(source: ByteSource, *, bundle: bool = False) -> ModelFileHeader:
 
 def _check_bundle(source: ByteSource, header: ModelFileHeader) -> None:
     if not header.is_bundle:
-        reason = f"not a bundle: magic {header.magic:#010x}, model type {header.modeltype}; open it with kind='model'"
+        found = f"magic {header.magic:#010x}, model type {header.modeltype}"
+        reason = f"not a bundle: {found}; open it with kind='model' (without --bundle)"
         raise source.error(_AT["modeltype"], "modeltype", reason)
     _check_plain(source, header)
     if header.model_length != source.size_bytes:
@@ -235,7 +236,7 @@ def _check_bundle(source: ByteSource, header: ModelFileHeader) -> None:
 
 def _check_model(source: ByteSource, header: ModelFileHeader) -> None:
     if header.is_bundle and (header.magic or header.model_length == source.size_bytes):
-        reason = f"a bundle of {header.model_num} models; open it with kind='bundle'"
+        reason = f"a bundle of {header.model_num} models; open it with kind='bundle' (--bundle)"
         raise source.error(_AT["modeltype"], "modeltype", reason, status=PARAM_INVALID)
     if header.magic != MODEL_FILE_MAGIC:
         reason = f"not an OM file: {MODEL_FILE_MAGIC:#010x} (IMOD) expected, {header.magic:#010x} found"

@@ -237,4 +237,4 @@ def test_a_line_that_is_no_request(line: str) -> None:
     target = FakeResource()
     with pytest.raises(ValueError, match="line 2 of the log"):
         replay_log([good, line], target)
-    assert len(target.live) == 1
+    assert not target.live
