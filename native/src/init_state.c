@@ -13,11 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "acl/acl_mdl.h"
 #include "config.h"
 #include "errors.h"
 #include "json.h"
+#include "regular_file.h"
 #include "runtime.h"
 #include "table.h"
 
@@ -40,7 +42,9 @@ int32_t init_state_default_device(void) {
 
 /* Reads a file into a string; null and a code when that fails. */
 static char *read_file(const char *path, int *code) {
-    FILE *file = fopen(path, "rb");
+    struct stat status;
+    int fd = regular_file_open(path, &status);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
     char *text = file ? calloc(1, MAX_FILE + 1) : NULL;
     size_t len = text ? fread(text, 1, MAX_FILE + 1, file) : 0;
     bool bad = !text || ferror(file) || len > MAX_FILE || strlen(text) != len;
@@ -50,6 +54,8 @@ static char *read_file(const char *path, int *code) {
                             file ? "it is larger than 1 MiB, holds a zero byte or fails on reading" : strerror(errno));
     if (file)
         fclose(file);
+    else if (fd >= 0)
+        close(fd);
     if (!bad)
         return text;
     free(text);

@@ -3,14 +3,13 @@
 #include "om_source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "acl/acl_mdl.h"
 #include "errors.h"
+#include "regular_file.h"
 
 #define MAGIC_BYTES 4
 #define OM2_MAGIC "PK\x03\x04"
@@ -30,15 +29,10 @@ static int check_kind(const struct om_source *source) {
 
 int om_source_open(struct om_source *source, const char *path) {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool good = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode);
-    if (!good) {
-        int reason = fd < 0 ? errno : EINVAL;
-        if (fd >= 0)
-            close(fd);
+    int fd = regular_file_open(path, &status);
+    if (fd < 0)
         return error_raise(ERROR_MODEL, ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID, "%.100s cannot be opened: %s", path,
-                           reason == EINVAL ? "no file" : strerror(reason));
-    }
+                           errno == EINVAL ? "no file" : strerror(errno));
     *source = (struct om_source){.fd = fd, .size = (uint64_t)status.st_size};
     int code = check_kind(source);
     if (code)

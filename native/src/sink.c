@@ -23,7 +23,7 @@ static bool descriptor(const char *place, int *fd, bool *owned) {
         place = "fd:2";
     if (strncmp(place, "fd:", 3)) {
         *owned = true;
-        *fd = open(place, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+        *fd = open(place, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
         return *fd >= 0;
     }
     char *end;

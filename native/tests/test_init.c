@@ -1,4 +1,5 @@
 /* aclInit, aclFinalize, aclFinalizeReference and the configuration file. */
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -56,6 +57,11 @@ static void test_finalize_keeps_devices(void) {
 static void test_files(void) {
     start(NULL);
     CHECK_EQ(aclInit("/nowhere/acl.json"), ACL_ERROR_INVALID_FILE);
+    CHECK_EQ(aclInit("/"), ACL_ERROR_INVALID_FILE);
+    CHECK_EQ(aclInit("/dev/zero"), ACL_ERROR_INVALID_FILE);
+    CHECK(!mkfifo(path, 0600));
+    CHECK_EQ(aclInit(path), ACL_ERROR_INVALID_FILE); /* nobody will ever write to it */
+    unlink(path);
     CHECK_EQ(init_with("{\"a\": }"), ACL_ERROR_PARSE_FILE);
     CHECK_EQ(init_with("{\"a\": 1} x"), ACL_ERROR_PARSE_FILE);
     CHECK_EQ(init_with("{\"err_msg_mode\": \"2\"}"), ACL_ERROR_INVALID_PARAM);

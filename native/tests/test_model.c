@@ -1,4 +1,5 @@
 /* aclmdlQuerySize(FromMem), aclmdlLoadWithConfig, aclmdlUnload: sizes, memory, and what is refused with which code. */
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "om_writer.h"
@@ -54,6 +55,13 @@ static void test_arguments(void) {
     CHECK_EQ(aclmdlQuerySize("x", &size, NULL), ACL_ERROR_INVALID_PARAM);
     CHECK_EQ(aclmdlQuerySize("/nowhere/x.om", &size, &size), ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID);
     CHECK_EQ(aclmdlQuerySize("/", &size, &size), ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID);
+    CHECK_EQ(aclmdlQuerySize("/dev/zero", &size, &size), ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID);
+    const char *pipe_path = save("pipe.om", file.bytes, file.size);
+    unlink(pipe_path);
+    CHECK(!mkfifo(pipe_path, 0600));
+    CHECK_EQ(aclmdlQuerySize(pipe_path, &size, &size), ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID); /* nobody will write */
+    CHECK(strstr(aclGetRecentErrMsg(), "cannot be opened: no file"));
+    unlink(pipe_path);
     CHECK_EQ(aclmdlQuerySizeFromMem(NULL, 9, &size, &size), ACL_ERROR_INVALID_PARAM);
     CHECK_EQ(aclmdlQuerySizeFromMem(&file, 0, &size, &size), ACL_ERROR_INVALID_PARAM);
     CHECK_EQ(aclmdlQuerySizeFromMem(&file, 9, NULL, &size), ACL_ERROR_INVALID_PARAM);
