@@ -50,7 +50,7 @@ class WeightDirectory:
     ----------
     given
         Directory that the caller names; None for the folder `weight` beside the model, which is no link that leads out
-        of the model's directory.
+        of the model's directory. Of a model in the root of the file system, that folder alone is allowed.
     model_path
         File of the model; None when its bytes are in memory.
 
@@ -68,11 +68,11 @@ class WeightDirectory:
     def __init__(self, given: str | os.PathLike[str] | None, model_path: Path | None) -> None:
         model_dir = None if model_path is None else Path(os.path.realpath(model_path)).parent
         self.path: Path | None = None if model_dir is None else model_dir / WEIGHT_FOLDER
+        if model_dir is not None and _has_every_file(model_dir):
+            model_dir = self.path
         self._root = model_dir
         if given is not None:
-            self.path = self._root = Path(os.path.realpath(given))
-            if not self.path.is_dir():
-                raise LoadError(os.fspath(given), 0, 0, 0, "the weight directory is not there", status=FAILED)
+            self.path = self._root = _real_directory(given)
         self._allowed = [folder for folder in (self._root, model_dir) if folder is not None]
         self._found: dict[tuple[str, str], WeightFile] = {}
         self._folders_by_name: dict[str, str] = {}
@@ -157,10 +157,24 @@ class WeightDirectory:
         return self.path / info.base_name
 
     def _roots(self, info: FileConstantInfo) -> list[Path]:
-        """Directories that a file may lie in: a path counts from the working directory, too."""
+        """Directories that a file may lie in; for a path also the working directory, unless every file is in there."""
         if info.named_by == LOCATION:
             return self._allowed[:1]
-        return [*self._allowed, Path(os.path.realpath("."))]
+        here = Path(os.path.realpath("."))
+        return self._allowed if _has_every_file(here) else [*self._allowed, here]
+
+
+def _real_directory(given: str | os.PathLike[str]) -> Path:
+    """Return the real path of a directory that the caller names."""
+    name = os.fspath(given)
+    if not os.path.isdir(name):  # noqa: PTH112 - pathlib raises for names that no directory can have
+        raise LoadError(name, 0, 0, 0, "the weight directory is not there", status=FAILED)
+    return Path(os.path.realpath(name))
+
+
+def _has_every_file(folder: Path) -> bool:
+    """Tell whether a folder is the root of the file system, in which nothing is outside."""
+    return folder == folder.parent
 
 
 def _refused(info: FileConstantInfo, path: Path | str, reason: str) -> LoadError:

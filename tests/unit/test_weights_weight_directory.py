@@ -151,6 +151,26 @@ def test_what_is_no_file_is_refused_at_once(folder: Path, attr: str) -> None:
     refused(directory, info(**{attr: str(folder / "weight" / "sub")}), "not a regular file")
 
 
+def test_the_root_of_the_file_system_is_no_directory_of_weights(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service often works there, or has its model there, and every file of the machine lies in it."""
+    monkeypatch.chdir("/")
+    outside, inside = str(folder.parent / "secret" / "w.bin"), str(folder / "weight" / "w.bin")
+    for model in (folder / "m.om", Path("/m.om")):
+        for path in (outside, outside.removeprefix("/")):
+            refused(WeightDirectory(None, model), info(file_path=path), "outside the directories of the weights")
+    assert WeightDirectory(None, folder / "m.om").find(info(file_path=inside)).size_bytes == 64
+    at_root = WeightDirectory(None, Path("/m.om"))
+    assert at_root.path == Path("/weight")
+    refused(at_root, info(location="no such file"), "cannot be opened: No such file")
+
+
+@pytest.mark.parametrize("given", ["", "none", "a\0b", "a\ud800", "x" * 300, "/".join(["x" * 200] * 30)])
+def test_a_directory_that_is_given_and_is_none(folder: Path, given: str) -> None:
+    with pytest.raises(LoadError, match="the weight directory is not there") as caught:
+        WeightDirectory(given, folder / "m.om")
+    assert caught.value.status == FAILED
+
+
 # --- one name for two files -------------------------------------------------------------------------------------------
 
 
