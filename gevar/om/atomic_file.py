@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from gevar.om.regular_file import check_name
+
 _DRAFT: Final = re.compile(r"\.gevar-[0-9a-f]{16}\.tmp")
 _OWNER_ONLY: Final = 0o600
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -45,12 +47,16 @@ def write_atomically(
     Raises
     ------
     OSError
-        The file cannot be written; its folder is not there; or the path is a directory, device, pipe or socket. What
+        The file cannot be written; its folder is not there; no file can have the name; or the path is a directory,
+        device, pipe or socket. What
         `write` and `before_naming` raise goes through.
 
     After failure: `path` is as it was before; nothing else is left.
     Thread safety: may be called from several threads, also for one path; the last to finish wins.
     """
+    check_name(path)
+    if path.name in ("", ".."):
+        raise IsADirectoryError(errno.EISDIR, "is a directory; give the name of a file", str(path))
     try:
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -117,6 +123,7 @@ def make_draft(folder: int, name: str | None = None) -> tuple[str, int]:
         draft = name or f".gevar-{secrets.token_hex(8)}.tmp"
         fd = os.open(draft, _NEW_FILE, _OWNER_ONLY, dir_fd=folder)
         try:
+            os.fchmod(fd, _OWNER_ONLY)  # the umask may have taken more
             with suppress(OSError):  # where files cannot be locked, nobody takes a draft for one that was left, either
                 fcntl.flock(fd, fcntl.LOCK_EX)
             if os.fstat(fd).st_nlink:

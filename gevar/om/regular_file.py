@@ -51,6 +51,12 @@ def _as_os_error(path: str | os.PathLike[str]) -> Iterator[None]:
         raise OSError(errno.EINVAL, f"is no name of a file: {error}", os.fspath(path)) from error
 
 
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Refuse a name that no file can have; raises `OSError` (EINVAL)."""
+    with _as_os_error(path), suppress(OSError):
+        Path(path).lstat()
+
+
 def named_file(path: str | os.PathLike[str], flags: int = 0) -> int:
     """Open a regular file for reading that the caller names, and that may be a link; nothing waits for a pipe.
 

@@ -51,7 +51,7 @@ WRITERS: dict[str, Callable[[Path], None]] = {
 }
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_output_is_for_its_owner_only(tmp_path: Path, name: str, umask: int) -> None:
     (tmp_path / name).touch(mode=0o644)
