@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from gevar.errors import ModelFileError
 from gevar.om.named_tensor import NamedTensor, declared_bytes, shown_shape
+from gevar.om.regular_file import path_inside
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import Content, StreamedBytes
 from gevar.types.data_type import DataType
@@ -121,7 +122,7 @@ class _Reader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._sources: dict[str, ByteSource] = {}
+        self._sources: dict[Path, ByteSource] = {}
         self._sha1: dict[str, str] = {}
 
     def error(self, name: str, reason: str) -> ModelFileError:
@@ -139,7 +140,7 @@ class _Reader:
         try:
             size_bytes = declared_bytes(shape, dtype.size_code)
             if stored.data_location == onnx.TensorProto.EXTERNAL:
-                data: Content = self._external(name, stored, size_bytes)
+                data: Content = self._external(name, stored)
             elif stored.HasField("raw_data"):
                 data = memoryview(stored.raw_data)
             else:
@@ -153,14 +154,15 @@ class _Reader:
             raise self.error(name, f"{reason}; save the model again")
         return NamedTensor(name, dtype, shape, data)
 
-    def _external(self, name: str, stored: "onnx.TensorProto", size_bytes: int) -> Content:
+    def _external(self, name: str, stored: "onnx.TensorProto") -> StreamedBytes:
         entries = {entry.key: entry.value for entry in stored.external_data}
         location = entries.get("location", "")
-        try:
-            offset, length = int(entries.get("offset", 0)), int(entries.get("length", size_bytes))
-        except ValueError as error:
-            raise self.error(name, f"offset or length of its external data is no number: {error}") from error
         source = self._source(name, location)
+        try:
+            offset = int(entries.get("offset", 0))
+            length = int(entries.get("length", source.size_bytes - offset))
+        except ValueError as error:
+            raise self.error(name, f"offset or length of its external data is no number: {error!s:.60}") from error
         if offset < 0 or length < 0 or offset + length > source.size_bytes:
             reason = f"offset {offset} with {length} B leaves the {source.size_bytes} B of {location:.60}"
             raise self.error(name, f"{reason}; fetch the file again")
@@ -187,12 +189,14 @@ class _Reader:
         return read
 
     def _source(self, name: str, location: str) -> ByteSource:
-        folder = os.path.realpath(self._path.parent)
-        path = "" if "\0" in location else os.path.realpath(Path(folder, location))
-        if not location or not Path(path).is_relative_to(folder):
-            raise self.error(name, f"external data {location!r:.60} do not lie in the folder of the file, {folder}")
+        folder = Path(os.path.realpath(self._path.parent))
+        try:
+            path = path_inside(folder, location)
+        except OSError as error:
+            reason = f"external data {location!r:.60} do not lie in the folder of the file: {error.strerror}"
+            raise self.error(name, reason) from error
         if path not in self._sources:
-            opened = ByteSource.of_file_in(Path(folder), Path(path))
+            opened = ByteSource.of_file_in(folder, path)
             assert opened.state is not None  # it is a file
             self._sources[path] = ByteSource.of_known_file(path, opened.state)
             opened.close()

@@ -13,7 +13,6 @@ Source: https://github.com/huggingface/safetensors, README (format, not code).
 """
 
 import json
-import os
 import struct
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -25,6 +24,7 @@ from gevar.errors import ModelFileError
 from gevar.om.atomic_file import write_atomically
 from gevar.om.json_fields import JsonObject, strict_json
 from gevar.om.named_tensor import NamedTensor, declared_bytes, shown_shape
+from gevar.om.regular_file import path_inside
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import Blob, StreamedBytes
 from gevar.types.data_type import DataType
@@ -131,8 +131,12 @@ def read_safetensors_index(path: str | PathLike[str]) -> list[NamedTensor]:
 
 def _shard(index: ByteSource, folder: Path, file: str) -> dict[str, NamedTensor]:
     """Return the tensors of a file that an index names."""
-    path = folder / file
-    if file in ("", ".", "..") or "/" in file or "\0" in file or os.path.realpath(path) != str(path):
+    try:
+        path = path_inside(folder, file)
+    except OSError as error:
+        reason = f"{file!r:.60} does not lie in the folder of the index: {error.strerror}"
+        raise index.error(0, "weight_map", reason) from error
+    if "/" in file or path != folder / file:
         raise index.error(0, "weight_map", f"{file!r:.60} does not lie in the folder of the index; copy it there")
     return {tensor.name: tensor for tensor in read_safetensors(path, folder)}
 
