@@ -1,20 +1,4 @@
-"""Making a model by hand: nodes are added one by one, each after those it reads.
-
-Examples
---------
->>> import numpy as np
->>> from gevar.om.builder import OmBuilder
->>> from gevar.types import DataType, Format, TensorDesc
->>> row = TensorDesc(DataType.DT_FLOAT, Format.FORMAT_ND, (1, 4))
->>> builder = OmBuilder("tiny")
->>> x = builder.data("x", row)
->>> w = builder.const("w", np.ones((4, 4), np.float32))
->>> b = builder.variable("b", row, init=np.zeros((1, 4), np.float32))
->>> y = builder.node("MatMulV2", "y", inputs=[x, w, b], outputs=[row])
->>> builder.output(y)
->>> [(node.name, node.type) for node in builder.build().nodes][:2]
-[('x', 'Data'), ('w', 'Const')]
-"""
+"""Making a model by hand: nodes are added one by one, each after those it reads."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -68,6 +52,19 @@ class OmBuilder:
         The name is empty, is not UTF-8 or holds a NUL.
 
     Thread safety: none; one builder belongs to one thread.
+
+    Examples
+    --------
+    >>> from gevar.types import DataType, Format, TensorDesc
+    >>> row = TensorDesc(DataType.DT_FLOAT, Format.FORMAT_ND, (1, 4))
+    >>> builder = OmBuilder("tiny")
+    >>> x = builder.data("x", row)
+    >>> w = builder.const("w", np.ones((4, 4), np.float32))
+    >>> b = builder.variable("b", row, init=np.zeros((1, 4), np.float32))
+    >>> y = builder.node("MatMulV2", "y", inputs=[x, w, b], outputs=[row])
+    >>> builder.output(y)
+    >>> [(node.name, node.type) for node in builder.build().nodes][:2]
+    [('x', 'Data'), ('w', 'Const')]
     """
 
     def __init__(

@@ -77,6 +77,19 @@ class OmFile:
         Bytes of variable space that the models of a bundle share; None for other files.
 
     Thread safety: any thread may read; one may close when the others are done.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from gevar import OmBuilder, open_om
+    >>> builder = OmBuilder("tiny")
+    >>> builder.output(builder.const("w", np.ones((2, 3), np.float32)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     builder.write(f"{folder}/tiny.om")
+    ...     with open_om(f"{folder}/tiny.om") as om:
+    ...         print(om.dialect, [(const.name, const.size_bytes) for const in om.models[0].const_nodes()])
+    G3 [('w', 24)]
     """
 
     def __init__(self, source: ByteSource, kind: Kind = "model", *, _outer: "OmFile | None" = None) -> None:

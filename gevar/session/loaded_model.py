@@ -42,6 +42,21 @@ class LoadedModel(LoadedTensors):
         The model in the hands of the runtime; None where there is no card, or nothing that could run.
 
     Thread safety: any thread may read and write; one closes when the others are done.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from gevar import DataType, Format, OmBuilder, TensorDesc, load_model
+    >>> builder = OmBuilder("tiny")
+    >>> step = TensorDesc(DataType.DT_INT64, Format.FORMAT_ND, (1,))
+    >>> builder.output(builder.variable("step", step, init=np.array([7])))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     builder.write(f"{folder}/tiny.om")
+    ...     with load_model(f"{folder}/tiny.om", backend="host") as model:
+    ...         model.write("step", model.read("step") + 1)
+    ...         print(model.rows[0].kind, model.read("step"))
+    Variable [8]
     """
 
     def __init__(

@@ -32,6 +32,13 @@ class LoadedTensor:
         What else a reader of the table must know; "" for an ordinary row.
     sharing
         Why it lies where something else lies already, in words; "" where it has a place of its own.
+
+    Examples
+    --------
+    >>> from gevar import DataType, Format
+    >>> stored, plain = (4 | 2 << 8, (9, 2, 16, 16)), (Format.FORMAT_NCHW, (32, 16, 3, 3))
+    >>> LoadedTensor("w", "Const", DataType.DT_FLOAT16, *stored, *plain, 0, None, None, 9216).format_text
+    'FRACTAL_Z:2'
     """
 
     name: str

@@ -18,6 +18,17 @@ class LoadedWeights(LoadedTensors):
     """The tensors of a file in device memory; `load_weights` makes it.
 
     Closing gives back every tensor that nobody else uses. A session that was made for these alone is closed with them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from gevar import load_weights
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/w.npz", kernel=np.ones((2, 3), np.float32))
+    ...     with load_weights(f"{folder}/w.npz", backend="host") as weights:
+    ...         print(weights.rows[0].name, weights.read("kernel").shape)
+    kernel (2, 3)
     """
 
     def verify(

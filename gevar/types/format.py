@@ -16,6 +16,11 @@ class Format(IntEnum):
 
     Source: metadef source, inc/external/graph/types.h, Format. (The Python enum that GE ships stops at 51 and gives
     52 another meaning; these are the numbers of the header.)
+
+    Examples
+    --------
+    >>> Format.FORMAT_NC1HWC0, Format(29).name
+    (<Format.FORMAT_NC1HWC0: 3>, 'FORMAT_FRACTAL_NZ')
     """
 
     FORMAT_NCHW = 0

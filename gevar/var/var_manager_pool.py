@@ -22,6 +22,12 @@ class VarManagerPool:
     Thread safety: any thread may use it.
     Source: GE source, base/graph/manager/graph_var_manager.cc, VarManagerPool.
     Differs: edge 3 of docs/differences.md.
+
+    Examples
+    --------
+    >>> pool = VarManagerPool()
+    >>> pool.get_var_manager(1) is pool.get_var_manager(1), pool
+    (True, <VarManagerPool of 1 sessions: 1>)
     """
 
     def __init__(self) -> None:

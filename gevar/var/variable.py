@@ -24,6 +24,16 @@ class Variable:
     refuses once the manager was destroyed.
 
     Thread safety: any thread may use it; writes of one variable are not ordered against each other.
+
+    Examples
+    --------
+    >>> from gevar.types import DataType, Format
+    >>> from gevar.var import SessionVersion, VarManager
+    >>> vm = VarManager(1)
+    >>> vm.init(SessionVersion.CLOUD_VERSION, session_id=1)
+    >>> _ = vm.assign_var_mem("a", None, TensorDesc(DataType.DT_FLOAT, Format.FORMAT_ND, (2, 3), size=24))
+    >>> vm["a"], vm["a"].desc.shape, vm["a"].logic_addr
+    (<Variable 'a' of session 1>, (2, 3), 34359738368)
     """
 
     __slots__ = ("_manager", "name")

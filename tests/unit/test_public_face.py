@@ -20,6 +20,11 @@ def test_every_public_name_is_there_and_sorted(package: types.ModuleType) -> Non
         assert getattr(package, name).__doc__, name
 
 
+@pytest.mark.parametrize("name", gevar.__all__)
+def test_every_name_of_gevar_has_an_example(name: str) -> None:
+    assert ">>> " in str(getattr(gevar, name).__doc__)
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nothing_here"):
         gevar.nothing_here  # noqa: B018
