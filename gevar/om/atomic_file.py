@@ -27,6 +27,7 @@ def write_atomically(
     write: Callable[[BinaryIO], None],
     *,
     before_naming: Callable[[], None] | None = None,
+    after_naming: Callable[[], None] | None = None,
     draft_name: str | None = None,
 ) -> None:
     """Write a new file beside the path and give it the name when it is complete and on the disk.
@@ -41,6 +42,8 @@ def write_atomically(
         Writes the content to an empty file.
     before_naming
         Called when the content is on the disk and the name is not given yet.
+    after_naming
+        Called as soon as the file has its name, whatever comes then; perhaps twice.
     draft_name
         Name that the file has while it is written, for a caller who removes himself what a killed process left.
 
@@ -51,7 +54,8 @@ def write_atomically(
         device, pipe or socket. What
         `write` and `before_naming` raise goes through.
 
-    After failure: `path` is as it was before; nothing else is left.
+    After failure: `path` is as it was before; nothing else is left. What interrupts the call when the file has its name
+    goes through, too, and the file stays.
     Thread safety: may be called from several threads, also for one path; the last to finish wins.
     """
     check_name(path)
@@ -64,7 +68,9 @@ def write_atomically(
     try:
         if draft_name is None:
             remove_drafts(folder)
-        write_in(folder, path.name, write, before_naming=before_naming, draft_name=draft_name)
+        write_in(
+            folder, path.name, write, before_naming=before_naming, after_naming=after_naming, draft_name=draft_name
+        )
         with suppress(OSError):  # the file is whole, and a folder that cannot be synced still has it
             os.fsync(folder)
     finally:
@@ -77,11 +83,13 @@ def write_in(
     write: Callable[[BinaryIO], None],
     *,
     before_naming: Callable[[], None] | None = None,
+    after_naming: Callable[[], None] | None = None,
     draft_name: str | None = None,
 ) -> None:
     """Write a file in an open folder, as `write_atomically`; neither the folder is synced nor are drafts removed."""
     _check_target(folder, name)
     draft, fd = make_draft(folder, draft_name)
+    made = os.fstat(fd)
     try:
         with os.fdopen(fd, "wb") as file:
             write(file)
@@ -90,10 +98,21 @@ def write_in(
             if before_naming is not None:
                 before_naming()
             os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+            if after_naming is not None:
+                after_naming()
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(draft, dir_fd=folder)
+        if after_naming is not None and _is_named(folder, name, made):
+            after_naming()
         raise
+
+
+def _is_named(folder: int, name: str, made: os.stat_result) -> bool:
+    """Tell whether a name is that of a file that was made."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.stat(name, dir_fd=folder, follow_symlinks=False), made)
+    return False
 
 
 def _check_target(folder: int, name: str) -> None:

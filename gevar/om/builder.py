@@ -265,8 +265,13 @@ def _bytes_of(name: str, data: Data, desc: TensorDesc) -> Content | SparseBytes:
     stored: Content | SparseBytes
     if isinstance(data, np.ndarray):
         stored = _array_bytes(name, data, desc.dtype)
+    elif isinstance(data, bytes | bytearray | memoryview):
+        view = memoryview(data)
+        stored = view if view.c_contiguous else memoryview(bytes(view))
+    elif isinstance(data, StreamedBytes | SparseBytes):
+        stored = data
     else:
-        stored = memoryview(data) if isinstance(data, bytes | bytearray | memoryview) else data
+        raise TypeError(f"{name}: the data are {type(data).__name__}; give an array, bytes, a stream or zeros")
     if desc.dtype != DataType.DT_STRING and stored.nbytes != tensor_size_in_bytes(desc):
         raise ValueError(
             f"{name}: {desc.dtype.name} of shape {desc.shape} takes {tensor_size_in_bytes(desc)} B, "

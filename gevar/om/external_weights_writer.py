@@ -5,8 +5,8 @@ A constant becomes a FileConstant named `<name>_<SHA-256 of its bytes>`. Mode 1 
 multiple of 512 bytes, in the order of names. `meta.json` in the folder says which content lies where, so another model
 with the same content adds nothing; see `gevar.om.weight_list`.
 
-Nothing is taken from that list but what the rules above name themselves, so no path in it leads out of the folder; and
-what it lists is read and must have its hash, else it is written again. No link is followed on the way.
+Nothing is taken from that list but names that the rules above give, so no path in it leads out of the folder; and what
+it lists is read and must have its hash, else it is written again. No link is followed on the way.
 
 Beside the list, `digests.json` says the xxh3 digest of each region; see `gevar.om.weight_digests`.
 
@@ -23,12 +23,13 @@ from typing import Final, Literal, Self
 
 import xxhash
 
+from gevar.align import SESSION_MEM_ALIGN_BYTES
 from gevar.om.model_spec import ExternalWeight, NodeSpec, OmModelSpec
 from gevar.om.node import CONST_TYPES, FILECONSTANT
 from gevar.om.stored_bytes import Content, SparseBytes, chunks_of
 from gevar.om.weight_digests import RegionDigest
 from gevar.om.weight_folder import WeightFolder
-from gevar.om.weight_list import FolderLists
+from gevar.om.weight_list import COMBINED, FolderLists, is_combined_file
 
 ExternalWeightMode = Literal[0, 1, 2]
 """Values of `ge.externalWeight`: 0 constants stay in the model, 1 a file for each content, 2 one file."""
@@ -59,7 +60,7 @@ class ExternalWeightsWriter:
     Raises
     ------
     ValueError
-        The mode is another one, or the prefix is no part of a file name.
+        The mode is another one, or the prefix is no part of a file name that a model can tell.
     OSError
         The folder or its list cannot be opened.
 
@@ -69,11 +70,11 @@ class ExternalWeightsWriter:
     def __init__(self, folder: Path, mode: int, *, prefix: str, follow_link: bool = True) -> None:
         if mode not in (1, 2):
             raise ValueError(f"external weight mode is {mode!r}; give 0, 1 or 2")
-        if "/" in prefix or "\0" in prefix:
-            raise ValueError(f"{prefix!r} is no part of a file name")
+        self._combined = f"{prefix}_{COMBINED}" if prefix else COMBINED
+        if mode != INDIVIDUAL and not is_combined_file(self._combined):
+            raise ValueError(f"{prefix!r} is no part of a file name that a model can tell; give UTF-8 without a slash")
         self._folder = WeightFolder(folder, follow_link=follow_link)
         self._mode = mode
-        self._combined = f"{prefix}_weight_combined" if prefix else "weight_combined"
         self._sound: dict[str, ExternalWeight] = {}  # by hash, where bytes are known to be in their place
 
     def __enter__(self) -> Self:
@@ -94,7 +95,7 @@ class ExternalWeightsWriter:
         Raises
         ------
         ValueError
-            The data of a constant are sparse.
+            The data of a constant are sparse; or another node has the name that it would get.
         OSError, ModelFileError
             A file cannot be written, or data cannot be read.
         """
@@ -105,6 +106,10 @@ class ExternalWeightsWriter:
             digest, place = self.place(node.data)
             name = f"{node.name}_{digest}"
             moved[node.name] = replace(node, name=name, type=FILECONSTANT, data=None, external=place)
+        names = {node.name for node in model.nodes if node.name not in moved}
+        for name, node in moved.items():
+            if node.name in names:
+                raise ValueError(f"constant {name} would be named {node.name}, and another node is; rename one")
         nodes = []
         for node in model.nodes:
             inputs = tuple((moved[name].name if name in moved else name, index) for name, index in node.inputs)
@@ -127,6 +132,16 @@ class ExternalWeightsWriter:
             self._lists.add_digest(RegionDigest(place.location, place.offset, place.length, xxh3))
         return digest, place
 
+    def check_apart(self, path: Path) -> None:
+        """Refuse a path to write to that is one of the lists of the folder, or a file of a weight that was placed.
+
+        Raises
+        ------
+        ValueError
+            It is.
+        """
+        self._folder.check_apart(path, {place.location for place in self._sound.values()})
+
     def write_meta(self) -> None:
         """Write the list and the digests; they are taken back like the weights.
 
@@ -146,15 +161,18 @@ class ExternalWeightsWriter:
         is_listed = self._lists.contents.name(digest) == name
         if not is_listed or not self._folder.holds(name, 0, data.nbytes, digest, whole=True):
             self._folder.write(name, data)
+            self._lists.begin(name)
             self._lists.add(digest, name)
         return ExternalWeight(name, 0, data.nbytes)
 
     def _append(self, digest: str, data: Content) -> ExternalWeight:
-        name, known = self._combined, self._lists.contents
-        offset = known.offsets.get(digest, -1)
-        is_listed = known.name(digest) == name and offset >= 0
+        known = self._lists.contents
+        name, offset = known.name(digest), known.offsets.get(digest, -1)
+        is_listed = is_combined_file(name) and offset >= 0 and offset % SESSION_MEM_ALIGN_BYTES == 0
         if not is_listed or not self._folder.holds(name, offset, data.nbytes, digest):
+            name = self._combined
             offset = self._folder.append(name, data)
+            self._lists.begin(name, offset)
             self._lists.add(digest, name, offset)
         return ExternalWeight(name, offset, data.nbytes)
 

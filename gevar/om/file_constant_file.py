@@ -20,10 +20,10 @@ from gevar.om.named_tensor import NamedTensor
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import StreamedBytes
 from gevar.om.weight_digests import DIGESTS_FILE, read_digests
+from gevar.om.weight_list import is_combined_file
 from gevar.types.data_type import DataType
 
 _INDIVIDUAL: Final = re.compile(r"weight_([0-9a-f]{64})")
-_COMBINED: Final = "weight_combined"
 
 
 class _Hash(Protocol):
@@ -34,7 +34,7 @@ class _Hash(Protocol):
 def is_file_constant_file(path: str | PathLike[str]) -> bool:
     """Tell whether a name is that of a file of external weights."""
     name = Path(path).name
-    return _INDIVIDUAL.fullmatch(name) is not None or name == _COMBINED or name.endswith(f"_{_COMBINED}")
+    return _INDIVIDUAL.fullmatch(name) is not None or is_combined_file(name)
 
 
 def read_file_constant_file(path: str | PathLike[str]) -> list[NamedTensor]:

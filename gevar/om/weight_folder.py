@@ -10,6 +10,7 @@ import errno
 import fcntl
 import hashlib
 import os
+from collections.abc import Collection
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -18,7 +19,7 @@ from gevar.align import SESSION_MEM_ALIGN_BYTES, align_up
 from gevar.om.atomic_file import make_draft, remove_drafts, write_in
 from gevar.om.regular_file import open_regular
 from gevar.om.stored_bytes import CHUNK_BYTES, Content, chunks_of
-from gevar.om.weight_list import MAX_LIST_BYTES, META_FILE, WeightList
+from gevar.om.weight_list import KEPT, LISTS, MAX_LIST_BYTES, META_FILE, WeightList
 
 
 class WeightFolder:
@@ -55,6 +56,8 @@ class WeightFolder:
             while not self._try_lock():
                 self.close()
             remove_drafts(self._fd)
+            for name in LISTS:
+                self._remove(KEPT.format(name))
         except BaseException:
             self.close()
             raise
@@ -69,6 +72,17 @@ class WeightFolder:
     def commit(self) -> None:
         """Keep everything."""
         self._undo.pop_all()
+
+    def check_apart(self, path: Path, names: Collection[str]) -> None:
+        """Refuse a path to write to that is one of the lists, or of these files, of the folder.
+
+        Raises
+        ------
+        ValueError
+            It is.
+        """
+        if (path.name in LISTS or path.name in names) and _is_named(path.parent, self._fd):
+            raise ValueError(f"{path} is one of the files of its external weights; write to another name")
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a list; none where it is not there.
@@ -90,13 +104,25 @@ class WeightFolder:
             return file.read(MAX_LIST_BYTES)
 
     def replace(self, name: str, data: bytes) -> None:
-        """Give a file new bytes, until they are taken back; errors are those of `read`, and of writing."""
-        before = self.read(name)
-        self._put(name, data)
-        if before:
-            self._undo.callback(self._put, name, before)
-        else:
+        """Give a list new bytes, until they are taken back; that needs no room on the disk.
+
+        Raises
+        ------
+        OSError
+            It cannot be written.
+        """
+        kept = KEPT.format(name)
+        if not self._is_there(name):
             self._undo.callback(self._remove, name)
+        elif not self._is_there(kept):
+            os.link(name, kept, src_dir_fd=self._fd, dst_dir_fd=self._fd, follow_symlinks=False)
+            self._held.callback(self._remove, kept)
+            self._undo.callback(self._put_back, kept, name)
+        self._put(name, data)
+
+    def _put_back(self, kept: str, name: str) -> None:
+        os.replace(kept, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+        self._remove(kept)  # replacing does nothing where both are one file still
 
     def _put(self, name: str, data: bytes) -> None:
         """Write a file. A new list is locked before it has its name, so that the lock is never without one."""
@@ -122,7 +148,7 @@ class WeightFolder:
         """
         try:
             fd = open_regular(name, os.O_RDONLY, dir_fd=self._fd, is_own=True)
-        except OSError:
+        except (OSError, ValueError):  # what a list says may be no name at all
             return False
         digest = hashlib.sha256()
         with os.fdopen(fd, "rb") as file:

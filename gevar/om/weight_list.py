@@ -13,6 +13,7 @@ Differs: edges 34 and 35 of docs/differences.md.
 """
 
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,8 +29,23 @@ T = TypeVar("T")
 META_FILE: Final = "meta.json"
 _FILES, _OFFSETS = "hash_to_weight_file", "hash_to_weight_offset"
 _INDENT: Final = 4
+LISTS: Final = (META_FILE, DIGESTS_FILE)
+KEPT: Final = ".gevar-{}"
+"""Name of a list that was replaced, until that is for good; nobody but who has the lock makes or removes it."""
+COMBINED: Final = "weight_combined"
+_COMBINED_NAME: Final = re.compile(rf"(?:[^/\0\ud800-\udfff]*_)?{COMBINED}")
 MAX_LIST_BYTES: Final = 256 << 20
 """Longest list that is read: more than a million contents."""
+
+
+def is_combined_file(name: str) -> bool:
+    """Tell whether a name is that of a file of several contents, which a model can name."""
+    return _COMBINED_NAME.fullmatch(name) is not None
+
+
+def is_own_name(name: str) -> bool:
+    """Tell whether a name in a folder is for its lists, or for what is being written there."""
+    return name in LISTS or name.startswith(KEPT.format(""))
 
 
 @dataclass(slots=True)
@@ -57,7 +73,7 @@ class WeightList:
         return json.dumps({_FILES: self.files, _OFFSETS: self.offsets}, indent=_INDENT, sort_keys=True).encode()
 
     def name(self, sha256: str) -> str:
-        """Return the name of the file that has a content, without its folder; none where the list has no such entry."""
+        """Return the name of the file that has a content, without its folder; "" where the list has no such entry."""
         return self.files.get(sha256, "").rpartition("/")[2]
 
 
@@ -79,7 +95,13 @@ class FolderLists:
         self._folder = folder
         self.contents = WeightList.parse(folder.read(META_FILE))
         self._is_changed = not self.contents.is_sound
+        self._added: set[str] = set()
+        self._anew: dict[str, int] = {}  # from which offset on a file has other bytes than before
         self._digests: dict[str, dict[int, RegionDigest]] = {}
+
+    def begin(self, name: str, offset: int = 0) -> None:
+        """Say that a file has been written from an offset on; what was listed of it there does not hold any more."""
+        self._anew.setdefault(name, offset)
 
     def add(self, sha256: str, name: str, offset: int | None = None) -> None:
         """Say where a content lies; the offset is that of a file that has several."""
@@ -87,6 +109,7 @@ class FolderLists:
         self.contents.offsets.pop(sha256, None)
         if offset is not None:
             self.contents.offsets[sha256] = offset
+        self._added.add(sha256)
         self._is_changed = True
 
     def add_digest(self, region: RegionDigest) -> None:
@@ -102,15 +125,30 @@ class FolderLists:
             A list cannot be read or written, or is no regular file.
         """
         self._folder.sync()
+        self._drop_what_is_no_more()
         if self._is_changed:
             self._folder.replace(META_FILE, self.contents.to_bytes())
         before = self._folder.read(DIGESTS_FILE)
         known = parse_digests(before)
         added = {name: [regions[offset] for offset in sorted(regions)] for name, regions in self._digests.items()}
-        kept = [one for one in known if not _runs_into(one, added.get(one.file, ()))]
+        kept = [one for one in known if self._is_kept(one) and not _runs_into(one, added.get(one.file, ()))]
         text = digests_text([*kept, *chain.from_iterable(added.values())])
         if text != before and (before or added):
             self._folder.replace(DIGESTS_FILE, text)
+
+    def _drop_what_is_no_more(self) -> None:
+        """Forget contents that were listed in a place where a file has other bytes now."""
+        contents = self.contents
+        for sha256 in contents.files.keys() - self._added if self._anew else ():
+            start = self._anew.get(contents.name(sha256))
+            if start is not None and contents.offsets.get(sha256, 0) >= start:
+                del contents.files[sha256]
+                contents.offsets.pop(sha256, None)
+
+    def _is_kept(self, one: RegionDigest) -> bool:
+        """Tell whether a file has the bytes of a region that was listed before still."""
+        start = self._anew.get(one.file)
+        return start is None or one.offset + one.length <= start
 
 
 def _runs_into(one: RegionDigest, others: Sequence[RegionDigest]) -> bool:

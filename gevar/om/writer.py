@@ -51,7 +51,8 @@ def write_om(
         A reader would refuse the model: its message would exceed protobuf's 2 GiB, its inputs and outputs 16 MiB, its
         kernels their number or the length of a name, its partitions their number or 4 GiB. Or the variables need more
         room than the model gives them, data inside the message or in an external file are sparse, or the models of a
-        bundle disagree on a variable. Or an option does not go with a file in parsed form.
+        bundle disagree on a variable. Or the path is one of the files of external weights. Or an option has another
+        value, or does not go with a file in parsed form.
     GraphError
         A graph contradicts itself.
     OSError, ModelFileError
@@ -64,6 +65,8 @@ def write_om(
     Thread safety: may be called from several threads, also for one path; the last to finish wins.
     """
     target = Path(path)
+    if external_weight not in (0, 1, 2):
+        raise ValueError(f"external weight mode is {external_weight!r}; give 0, 1 or 2")
     if isinstance(model, GeRootModel):
         if compress or external_weight:
             raise ValueError(
@@ -78,8 +81,8 @@ def write_om(
     is_given = weight_dir is not None
     with ExternalWeightsWriter(folder, external_weight, prefix=target.stem, follow_link=is_given) as weights:
         blob = _blob(weights.move_out(model), compress=compress)
-        write_atomically(target, blob.write_to, before_naming=weights.write_meta)
-        weights.commit()
+        weights.check_apart(target)
+        write_atomically(target, blob.write_to, before_naming=weights.write_meta, after_naming=weights.commit)
 
 
 def _blob(model: OmModelSpec, *, compress: bool) -> Blob:

@@ -20,14 +20,9 @@ from gevar.om.root_model_writer import root_model_blob
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import chunks_of
 from gevar.om.weight_folder import WeightFolder
-from gevar.om.weight_list import MAX_LIST_BYTES, META_FILE, FolderLists, WeightList
+from gevar.om.weight_list import FolderLists, is_own_name
 from gevar.session.back_conversion import convert_file_constants
-from gevar.session.external_weight_files import (
-    EXTERNAL_ATTRS,
-    ExternalNode,
-    check_digests,
-    external_nodes,
-)
+from gevar.session.external_weight_files import EXTERNAL_ATTRS, ExternalNode, SideFiles, external_nodes
 from gevar.weights import WeightDirectory, WeightFile
 from gevar.weights.weight_directory import WEIGHT_FOLDER
 
@@ -86,9 +81,10 @@ def relocate_model(
         The source cannot be read or written anew; a file changed meanwhile.
     VariableError, LoadError
         A FileConstant does not say where its bytes are; a file is missing, too short, damaged, leads out of its
-        directory, or has the name of another one.
+        directory, or has the name of another one, or one that gevar uses itself in a folder of weights.
     ValueError
-        A FileConstant cannot become a constant of that kind; a reader would refuse the file.
+        A FileConstant cannot become a constant of that kind; a reader would refuse the file; or the target is one of
+        the files of the target folder.
     OSError
         Something cannot be written, or the target folder has other bytes under the name of a file.
 
@@ -114,13 +110,14 @@ def relocate_model(
         )
         folder.open()
         try:
-            lists = FolderLists(folder)
+            folder.check_apart(path, files)
+            lists, side = FolderLists(folder), SideFiles()
             for name, file in files.items():
-                _copy(name, file, folder, lists)
+                _copy(name, file, folder, lists, side)
             for one in nodes:
                 _point(one)
-            write_atomically(path, root_model_blob(root).write_to, before_naming=lists.write)
-            folder.commit()
+            blob = root_model_blob(root)
+            write_atomically(path, blob.write_to, before_naming=lists.write, after_naming=folder.commit)
         finally:
             folder.close()
         paths = tuple(folder.path / name for name in files)
@@ -132,45 +129,37 @@ def _files_by_name(nodes: Sequence[ExternalNode]) -> dict[str, WeightFile]:
     found: dict[str, WeightFile] = {}
     for one in nodes:
         known = found.setdefault(one.info.base_name, one.file)
+        if is_own_name(one.info.base_name):
+            reason = f"weight {one.info.name} is in a file with a name that gevar uses itself; give it another"
+            raise LoadError(known.path, one.info.offset, one.info.needed_bytes, 0, reason)
         if known != one.file:
             reason = f"weight {one.info.name} has a file of the same name in {one.file.path.parent}; rename one of them"
             raise LoadError(known.path, one.info.offset, one.info.needed_bytes, 0, reason)
     return found
 
 
-def _copy(name: str, file: WeightFile, folder: WeightFolder, lists: FolderLists) -> None:
+def _copy(name: str, file: WeightFile, folder: WeightFolder, lists: FolderLists, side: SideFiles) -> None:
     """Bring a file to a folder under a name, and what the lists beside it say of it."""
     source = ByteSource.of_file(file.path, file.state)
     try:
-        regions = check_digests(file, source)
+        regions = side.check_digests(file, source)
         content = StreamedBytes.of_source(source, 0, source.size_bytes, "external weights")
         digest = hashlib.sha256()
         for chunk in chunks_of(content):
             digest.update(chunk)
-        if not folder.holds(name, 0, source.size_bytes, digest.hexdigest(), whole=True):
+        is_new = not folder.holds(name, 0, source.size_bytes, digest.hexdigest(), whole=True)
+        if is_new:
             folder.write_new(name, content)
+            lists.begin(name)
     finally:
         source.close()
     ByteSource.of_file(file.path, file.state).close()  # nobody wrote to it meanwhile
     for region in regions:
         lists.add_digest(replace(region, file=name))
-    for sha256, offset in _listed(file):
-        if not lists.contents.name(sha256):
+    for sha256, offset in side.contents(file):
+        known = lists.contents.name(sha256)
+        if not known or (is_new and known == name):
             lists.add(sha256, name, offset)
-
-
-def _listed(file: WeightFile) -> list[tuple[str, int | None]]:
-    """Return hash and offset of each content that the list beside a file says it has."""
-    path = file.path.parent / META_FILE
-    if not os.path.lexists(path):
-        return []
-    source = ByteSource.of_file_in(path.parent, path)
-    try:
-        data = source.read(0, min(source.size_bytes, MAX_LIST_BYTES), META_FILE)
-    finally:
-        source.close()
-    found = WeightList.parse(data)
-    return [(sha256, found.offsets.get(sha256)) for sha256 in found.files if found.name(sha256) == file.path.name]
 
 
 def _point(one: ExternalNode) -> None:

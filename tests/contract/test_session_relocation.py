@@ -18,6 +18,7 @@ from gevar.om.attr_value import plain_value
 from gevar.om.composed_model import bundle
 from gevar.om.external_weights_writer import ExternalWeightMode, ExternalWeightsWriter
 from gevar.om.partition import PartitionType
+from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import Blob
 from gevar.om.weight_digests import read_digests
 from gevar.om.weight_folder import WeightFolder
@@ -221,6 +222,75 @@ def test_two_files_of_one_name(folder: Path) -> None:
     with pytest.raises(LoadError, match="weight b has a file of the same name"):
         relocate_model(source, folder / "new" / "m.om")
     assert list((folder / "new").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["meta.json", "digests.json", ".gevar-0123456789abcdef.tmp", ".gevar-meta.json"])
+def test_a_file_with_a_name_that_is_taken(folder: Path, name: str) -> None:
+    """What an export writes or removes under such a name would be the weights."""
+    source = write_model(folder / "old", [file_constant("a", BASE, 16, location=name)], {name: BYTES})
+    with pytest.raises(LoadError, match=f"{name}.* weight a is in a file with a name that gevar uses itself"):
+        relocate_model(source, folder / "new" / "m.om")
+    assert files(folder / "new") == {}
+
+
+@pytest.mark.parametrize("name", ["m_weight_combined", "meta.json", "digests.json"])
+def test_a_target_among_the_weights(folder: Path, name: str) -> None:
+    write(folder, 2)
+    with pytest.raises(ValueError, match="is one of the files of its external weights"):
+        relocate_model(folder / "old" / "m.om", folder / "new" / name, target_weight_dir=folder / "new")
+    assert files(folder / "new") == {}
+
+
+def test_lists_are_read_once_whatever_the_number_of_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = OmBuilder("net")
+    for number in range(20):
+        builder.const(f"w{number}", np.full(4, number, np.int32))
+    builder.write(folder / "old" / "m.om", external_weight=1)
+    read, real_read = list[str](), ByteSource.read
+
+    def counted(source: ByteSource, offset: int, size_bytes: int, what: str) -> bytes:
+        read.append(what)
+        return real_read(source, offset, size_bytes, what)
+
+    monkeypatch.setattr(ByteSource, "read", counted)
+    assert len(relocate_model(folder / "old" / "m.om", folder / "new" / "m.om").files) == 20
+    assert (read.count("meta.json"), read.count("digests")) == (1, 1)
+
+
+def test_what_the_target_lists_of_a_file_that_is_gone(folder: Path) -> None:
+    """The lists of the target speak of the new file then, and only of it."""
+    old, new = folder / "old" / "weight", folder / "new" / "weight"
+    builder = OmBuilder("net")
+    for name in ("a", "b"):
+        builder.const(name, np.full(300, ord(name), np.int32))
+    builder.write(folder / "new" / "m.om", external_weight=2)
+    (new / "m_weight_combined").unlink()
+    write(folder, 2)
+    relocate_model(folder / "old" / "m.om", folder / "new" / "m.om")
+    assert read_digests(new / "digests.json") == read_digests(old / "digests.json")
+    lists = [json.loads((side / "meta.json").read_bytes()) for side in (old, new)]
+    assert lists[0]["hash_to_weight_offset"] == lists[1]["hash_to_weight_offset"]
+    relocate_model(folder / "new" / "m.om", folder / "again.om")
+    assert tensors(folder / "again.om") == expected()
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_an_interrupt_after_the_model_has_its_name(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, mode: ExternalWeightMode
+) -> None:
+    write(folder, mode)
+
+    def replace(source: str, target: str, **folders: int) -> None:
+        real_replace(source, target, **folders)
+        if target == "n.om":
+            raise KeyboardInterrupt
+
+    real_replace = os.replace
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        relocate_model(folder / "old" / "m.om", folder / "new" / "n.om")
+    assert tensors(folder / "new" / "n.om") == expected()
+    assert not [*folder.rglob(".gevar-*")]
 
 
 @pytest.mark.parametrize("mode", [1, 2])

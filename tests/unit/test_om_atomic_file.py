@@ -130,6 +130,41 @@ def test_an_interrupt_leaves_what_was_there(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
+@pytest.mark.parametrize("moment", ["before", "named", "synced", "after"])
+def test_who_waits_for_the_name_learns_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """An interrupt that comes when the file has its name finds it told."""
+    told, replace, fsync = [], os.replace, os.fsync
+
+    def stop(at: str) -> None:
+        if at == moment:
+            raise KeyboardInterrupt
+
+    def named(source: str, target: str, **folders: int) -> None:
+        stop("before")
+        replace(source, target, **folders)
+        stop("named")
+
+    def synced(fd: int) -> None:
+        fsync(fd)
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            stop("synced")
+
+    def tell() -> None:
+        told.append((tmp_path / "m").read_bytes())
+        if len(told) == 1:
+            stop("after")
+
+    monkeypatch.setattr(os, "replace", named)
+    monkeypatch.setattr(os, "fsync", synced)
+    (tmp_path / "m").write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "m", put(b"new"), after_naming=tell)
+    is_named = moment != "before"
+    assert set(told) == ({b"new"} if is_named else set())
+    assert (tmp_path / "m").read_bytes() == (b"new" if is_named else b"old")
+    assert names(tmp_path) == ["m"]
+
+
 def test_the_folder_must_be_there(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "no" / "m", tmp_path / "file" / "m"):

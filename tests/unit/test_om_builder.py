@@ -127,6 +127,32 @@ def test_refused_and_nothing_changed(case: str) -> None:
     assert builder.build() == before
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        memoryview(b"a-b-c-d-")[::2],
+        memoryview(b"dcba")[::-1],
+        memoryview(b"abcd").cast("B", (2, 2)),
+        bytearray(b"abcd"),
+    ],
+)
+def test_raw_bytes_of_any_layout_arrive(tmp_path: Path, data: memoryview | bytearray) -> None:
+    builder = OmBuilder("net")
+    builder.const("w", data, TensorDesc(DataType.DT_UINT8, Format.FORMAT_ND, (4,)))
+    builder.write(tmp_path / "m.om")
+    assert b"abcd" in (tmp_path / "m.om").read_bytes()
+    builder.write(tmp_path / "n.om", external_weight=2)
+    assert (tmp_path / "weight" / "n_weight_combined").read_bytes() == b"abcd".ljust(512, b"\0")
+
+
+@pytest.mark.parametrize("data", [np.float32(1), 1.0, [1.0], "abcd", None])
+def test_what_is_no_data_is_refused(data: object) -> None:
+    builder = OmBuilder("net")
+    with pytest.raises(TypeError, match=f"w: the data are {type(data).__name__}; give an array"):
+        builder.const("w", data, TensorDesc(DataType.DT_FLOAT, Format.FORMAT_ND, ()))  # type: ignore[arg-type]
+    assert builder.build().nodes == ()
+
+
 @pytest.mark.parametrize("name", ["", "a\0b", "a\udc80"])
 def test_refused_model_names(name: str) -> None:
     with pytest.raises(ValueError, match="name"):

@@ -128,6 +128,34 @@ def test_new_weights_are_appended(tmp_path: Path) -> None:
     assert places(tmp_path / "m.om") == {"a": ("m_weight_combined", 512, 10), "b": ("m_weight_combined", 0, 9)}
 
 
+def test_models_use_what_another_has_in_one_file(tmp_path: Path) -> None:
+    """However often they are written, content that is listed is not written again."""
+    for _ in range(2):
+        net(a=octets(9), both=octets(600)).write(tmp_path / "m.om", external_weight=2)
+        net(b=octets(10), both=octets(600)).write(tmp_path / "n.om", external_weight=2)
+    assert places(tmp_path / "m.om") == {"a": ("m_weight_combined", 0, 9), "both": ("m_weight_combined", 512, 600)}
+    assert places(tmp_path / "n.om") == {"b": ("n_weight_combined", 0, 10), "both": ("m_weight_combined", 512, 600)}
+    sizes = {path.name: path.stat().st_size for path in (tmp_path / "weight").glob("*_weight_combined")}
+    assert sizes == {"m_weight_combined": 1536, "n_weight_combined": 512}
+
+
+@pytest.mark.parametrize("path", ["other", "sub/", "x_weight_combined\0", "\ud800_weight_combined", "weight_combined"])
+@pytest.mark.parametrize("offset", [0, 1, 512, 1 << 80])
+def test_only_a_place_that_an_export_makes_is_used_again(tmp_path: Path, path: str, offset: int) -> None:
+    """Not one in a file of another name, which may be anything, nor one between two pieces."""
+    folder = tmp_path / "weight"
+    folder.mkdir()
+    for name in ("other", "weight_combined"):
+        (folder / name).write_bytes(bytes(2000))
+    sha256 = digest(bytes(9))
+    lists = {"hash_to_weight_file": {sha256: path}, "hash_to_weight_offset": {sha256: offset}}
+    (folder / "meta.json").write_text(json.dumps(lists))
+    net(a=bytes(9)).write(tmp_path / "m.om", external_weight=2)
+    is_used = path == "weight_combined" and offset in (0, 512)
+    expected = (path, offset, 9) if is_used else ("m_weight_combined", 0, 9)
+    assert places(tmp_path / "m.om") == {"a": expected}
+
+
 @pytest.mark.parametrize("mode", [1, 2])
 @pytest.mark.parametrize("damage", ["gone", "short", "other bytes"])
 def test_a_weight_that_is_gone_is_written_again(tmp_path: Path, mode: ExternalWeightMode, damage: str) -> None:
@@ -230,10 +258,44 @@ def test_sparse_data_are_refused(tmp_path: Path) -> None:
 def test_wrong_arguments(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="mode is 3"):
         net(a=b"x").write(tmp_path / "m.om", external_weight=3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="no part of a file name"):
-        ExternalWeightsWriter(tmp_path, 2, prefix="../up")
+    for mode in (3, -1, "1", None):
+        with pytest.raises(ValueError, match="give 0, 1 or 2"):
+            net().write(tmp_path / "m.om", external_weight=mode)  # type: ignore[arg-type]
+    for prefix in ("../up", "a\0b", "\udcff"):
+        with pytest.raises(ValueError, match="no part of a file name"):
+            ExternalWeightsWriter(tmp_path, 2, prefix=prefix)
     with pytest.raises(FileNotFoundError):
         net(a=b"x").write(tmp_path / "m.om", external_weight=1, weight_dir=tmp_path / "no" / "folder")
+
+
+def test_a_name_that_a_model_cannot_tell(tmp_path: Path) -> None:
+    """The name of the model counts in mode 2 only."""
+    path = tmp_path / os.fsdecode(b"\xff.om")
+    with pytest.raises(ValueError, match="UTF-8"):
+        net(a=octets(9)).write(path, external_weight=2)
+    assert list(tmp_path.iterdir()) == []
+    net(a=octets(9)).write(path, external_weight=1)
+    check_file(path.read_bytes(), tmp_path / "weight")
+
+
+def test_a_node_that_has_the_name_of_another_then(tmp_path: Path) -> None:
+    builder = net(a=octets(9))
+    builder.data(f"a_{digest(octets(9))}", TensorDesc(OCTETS, ND, (9,)))
+    with pytest.raises(ValueError, match=r"constant a would be named a_\w+, and another node is"):
+        builder.write(tmp_path / "m.om", external_weight=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["meta.json", "digests.json", f"weight_{digest(octets(9))}"])
+def test_a_model_does_not_replace_its_own_weights(tmp_path: Path, name: str) -> None:
+    """Its folder may be that of the weights, through a link, too."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "link").symlink_to("in")
+    with pytest.raises(ValueError, match=f"{name} is one of the files of its external weights"):
+        net(a=octets(9)).write(tmp_path / "link" / name, external_weight=1, weight_dir=tmp_path / "in")
+    assert list((tmp_path / "in").iterdir()) == []
+    net(a=octets(9)).write(tmp_path / name, external_weight=1, weight_dir=tmp_path / "in")
+    check_file((tmp_path / name).read_bytes(), tmp_path / "in")
 
 
 def test_a_folder_may_be_given(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import xxhash
 
 from gevar.om import OmBuilder, StreamedBytes
 from gevar.om.external_weights_writer import ExternalWeightMode
@@ -190,7 +191,7 @@ def test_digests_of_regions_that_are_no_more_are_dropped(tmp_path: Path) -> None
     rows = json.loads(side.read_bytes())
     rows["xxh3_128"].append({"file": "m_weight_combined", "offset": -1})
     side.write_text(json.dumps(rows))
-    net(c=bytes([3]) * 2000).write(tmp_path / "n.om", external_weight=2, weight_dir=tmp_path / "weight")
+    net(c=bytes([4]) * 2000).write(tmp_path / "n.om", external_weight=2, weight_dir=tmp_path / "weight")
     found = [(one.offset, one.length) for one in read_digests(side) if one.file == "m_weight_combined"]
     assert found == [(0, 600), (1024, 600)], "another file has no part in them"
     net(c=bytes([3]) * 2000).write(tmp_path / "m.om", external_weight=2)
@@ -308,3 +309,23 @@ def test_entries_of_both_lists_are_added(folder: WeightFolder) -> None:
 def test_only_the_name_of_a_listed_file_counts(path: str, expected: str) -> None:
     assert WeightList({"aa": path}).name("aa") == expected
     assert WeightList().name("aa") == ""
+
+
+@pytest.mark.parametrize("left_bytes", [0, 600])
+def test_what_is_listed_of_a_file_that_began_anew_is_dropped(tmp_path: Path, left_bytes: int) -> None:
+    """A combined file that is gone, or was cut: no list may say that it has more than it has."""
+    data = {name: bytes([number]) * 600 for number, name in enumerate("abcd")}
+    net(**data).write(tmp_path / "m.om", external_weight=2)
+    combined = tmp_path / "weight" / "m_weight_combined"
+    if left_bytes:
+        os.truncate(combined, left_bytes)
+    else:
+        combined.unlink()
+    net(b=data["b"]).write(tmp_path / "m.om", external_weight=2)
+    kept = ["a", "b"] if left_bytes else ["b"]
+    offsets = dict(zip(kept, (0, 1024), strict=False))
+    meta = json.loads((tmp_path / "weight" / "meta.json").read_bytes())
+    assert meta["hash_to_weight_file"].keys() == {hashlib.sha256(data[name]).hexdigest() for name in kept}
+    assert sorted(meta["hash_to_weight_offset"].values()) == sorted(offsets.values())
+    found = [(one.offset, one.digest) for one in read_digests(tmp_path / "weight" / "digests.json")]
+    assert found == [(offsets[name], xxhash.xxh3_128_hexdigest(data[name])) for name in kept]

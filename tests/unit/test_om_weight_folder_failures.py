@@ -1,0 +1,86 @@
+"""An export that fails or is interrupted: the folder of weights is as it was, or has all that the model names."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from gevar.om import OmBuilder
+from gevar.om.external_weights_writer import ExternalWeightMode
+from gevar.types import DataType, Format, TensorDesc
+from tests.helpers.om_rules import check_file
+
+
+def net(**sizes: int) -> OmBuilder:
+    builder = OmBuilder("net")
+    for name, size in sizes.items():
+        data = name.encode() * size
+        builder.const(name, data, TensorDesc(DataType.DT_UINT8, Format.FORMAT_ND, (size,)))
+    return builder
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+@pytest.mark.parametrize("mode", [1, 2])
+@pytest.mark.parametrize("last", ["meta.json", "digests.json", "m.om"])
+def test_a_disk_that_stays_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: ExternalWeightMode, last: str, is_new: bool
+) -> None:
+    """Nothing needs room to be as it was; the folder itself goes, too, if it is new."""
+    if not is_new:
+        net(a=600).write(tmp_path / "m.om", external_weight=mode)
+    before = files(tmp_path)
+    is_full = False
+
+    def replace(source: str, target: str, **folders: int) -> None:
+        nonlocal is_full
+        is_full = is_full or target == last
+        if is_full and source.endswith(".tmp"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real_replace(source, target, **folders)
+
+    real_replace = os.replace
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(OSError, match="No space left"):
+        net(a=600, b=700).write(tmp_path / "m.om", external_weight=mode)
+    assert files(tmp_path) == before
+    assert (tmp_path / "weight").exists() is not is_new
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_what_a_killed_writer_kept_is_removed(tmp_path: Path, mode: ExternalWeightMode) -> None:
+    net(a=9).write(tmp_path / "m.om", external_weight=mode)
+    for name in ("meta.json", "digests.json"):
+        os.link(tmp_path / "weight" / name, tmp_path / "weight" / f".gevar-{name}")
+    net(a=9, b=10).write(tmp_path / "m.om", external_weight=mode)
+    assert not [*(tmp_path / "weight").glob(".*")]
+    check_file((tmp_path / "m.om").read_bytes(), tmp_path / "weight")
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+@pytest.mark.parametrize("is_named", [False, True])
+def test_an_interrupt_leaves_all_or_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: ExternalWeightMode, is_named: bool
+) -> None:
+    """A model that has its name has its weights, whatever comes then."""
+    net(a=600).write(tmp_path / "m.om", external_weight=mode)
+    before = files(tmp_path)
+
+    def replace(source: str, target: str, **folders: int) -> None:
+        if target == "m.om" and not is_named:
+            raise KeyboardInterrupt
+        real_replace(source, target, **folders)
+        if target == "m.om":
+            raise KeyboardInterrupt
+
+    real_replace = os.replace
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        net(a=600, b=700).write(tmp_path / "m.om", external_weight=mode)
+    assert (files(tmp_path) == before) is not is_named
+    check_file((tmp_path / "m.om").read_bytes(), tmp_path / "weight")
+    assert not [*tmp_path.rglob(".gevar-*")]
