@@ -61,15 +61,19 @@ def upload_all(
 
     begin = time.perf_counter()
     report = upload(device, requests, workers=workers, on_progress=tell, cancel=cancel, open_file=open_file)
-    done = report.size_bytes
+    done, read_s, copy_s = report.size_bytes, report.read_s, report.copy_s
     for stream in streams:
-        addr = int(stream.dev_addr)
+        addr, start = int(stream.dev_addr), time.perf_counter()
         for chunk in chunks_of(stream.data):
+            read = time.perf_counter()
             if cancel is not None and cancel.is_set():
                 raise StateError(f"the upload was cancelled after {done} B of {total} B")
             device.memcpy_in(addr, chunk.nbytes, chunk)
             addr, done = addr + chunk.nbytes, done + chunk.nbytes
+            read_s, copy_s = read_s + read - start, copy_s + time.perf_counter() - read
             tell(done, total)
+            start = time.perf_counter()
+        read_s += time.perf_counter() - start
     if not streamed:
         return report
-    return report._replace(size_bytes=done, elapsed_s=time.perf_counter() - begin)
+    return report._replace(size_bytes=done, elapsed_s=time.perf_counter() - begin, read_s=read_s, copy_s=copy_s)

@@ -25,7 +25,7 @@ class FileReader(Protocol):
 
     @property
     def align_bytes(self) -> int:
-        """Offsets and sizes of reads are multiples of this."""
+        """Offsets and sizes of reads are multiples of this; it divides `PAGE_BYTES`."""
 
     @property
     def mode(self) -> str:
@@ -40,7 +40,10 @@ class FileReader(Protocol):
         """Return what the file was when it was opened."""
 
     def read_into(self, offset: int, view: memoryview) -> int:
-        """Read up to as many bytes as `view` has and return how many came; 0 at the end. Raises `OSError`."""
+        """Read up to as many bytes as `view` has and return how many came; 0 at the end. Raises `OSError`.
+
+        It may keep no view of `view`, nor write to it afterwards.
+        """
 
     def change(self) -> str:
         """Say what happened to the file since it was opened; "" for nothing."""
@@ -51,6 +54,11 @@ class FileReader(Protocol):
 
 OpenFile = Callable[[Path, bool], FileReader]
 """Opens a file, past the page cache where asked. Raises `OSError`."""
+
+
+def os_reason(error: OSError) -> str:
+    """Say why a call failed, in words that are never empty."""
+    return error.strerror or str(error) or type(error).__name__
 
 
 class PreadReader:
@@ -83,7 +91,11 @@ class PreadReader:
                 self.mode = f"page cache, O_DIRECT refused: {error.strerror}"
         if self._file < 0:
             self._file = named_file(path)
-        self.state = file_state(os.fstat(self._file))
+        try:
+            self.state = file_state(os.fstat(self._file))
+        except BaseException:
+            os.close(self._file)
+            raise
 
     @property
     def descriptor(self) -> int | None:
@@ -175,7 +187,7 @@ def open_region(region: FileRegion, stack: ExitStack) -> int:
     try:
         file = named_file(region.path)
     except OSError as error:
-        raise LoadError(region.path, region.offset, region.size_bytes, 0, error.strerror or str(error)) from error
+        raise LoadError(region.path, region.offset, region.size_bytes, 0, os_reason(error)) from error
     stack.callback(os.close, file)
     if region.state not in (None, file_state(os.fstat(file))):
         reason = "the file changed since it was looked at; load again"
@@ -197,7 +209,7 @@ def read_region(file: int, path: Path, offset: int, view: memoryview) -> None:
             with view[got:] as rest:
                 step = os.preadv(file, [rest], offset + got)
         except OSError as error:
-            raise LoadError(path, offset, view.nbytes, got, error.strerror or str(error)) from error
+            raise LoadError(path, offset, view.nbytes, got, os_reason(error)) from error
         if step == 0:
             raise LoadError(path, offset, view.nbytes, got, "the file ends here")
         got += step

@@ -68,6 +68,11 @@ class LoadPlan:
     ends: Int64Array
     least_run: int
 
+    @property
+    def largest_block(self) -> int:
+        """Bytes of the largest block; 0 without any."""
+        return int(self.blocks[:, 1].max(initial=0))
+
     def run(self, first: int, workers: int, is_single: bool) -> Run | None:
         """Return the run from a block on, of one block or of as many as suit so many readers; None behind the last."""
         left = len(self.blocks) - first

@@ -17,17 +17,20 @@ class UploadReport(NamedTuple):
     elapsed_s : float
         Seconds from start to end.
     workers, block_bytes, buffers : int
-        Reader threads, bytes per block, staging buffers of each reader.
+        Readers, of which there are no more than blocks; most bytes of a block; most staging buffers of each reader.
     read_bytes, reads : int
         Bytes read from files, and blocks they came in: a region that goes to several places is read once.
     disk_bytes : int
         Bytes that came from a disk, as the kernel counts them; the others were in the page cache.
     read_s, staging_s, copy_s : float
-        Seconds that readers, added up, spent reading, making staging buffers, and on copies or waiting for them.
+        Seconds that readers, added up, spent reading, making staging buffers, and on copies or waiting for them. What
+        no file has as it is counts as read while it is unpacked or turned.
     mode : str
         How files were read, and why not past the page cache where that was wanted; "" without files.
     checked : int
         Regions whose digest was compared.
+    check_s : float
+        Seconds that readers, added up, spent on digests.
     """
 
     size_bytes: int
@@ -43,6 +46,7 @@ class UploadReport(NamedTuple):
     copy_s: float = 0.0
     mode: str = ""
     checked: int = 0
+    check_s: float = 0.0
 
     @property
     def gb_per_s(self) -> float:
@@ -51,11 +55,11 @@ class UploadReport(NamedTuple):
 
     @property
     def bottleneck(self) -> str:
-        """What took most of the readers' time: "disk", "read" (from the page cache), "staging" or "copy"; or ""."""
+        """What took most of the readers' time: "disk", "read" (from elsewhere), "staging", "check" or "copy"; or ""."""
         if not self.size_bytes:
             return ""
         read = "disk" if 2 * self.disk_bytes > self.read_bytes else "read"
-        times = {read: self.read_s, "staging": self.staging_s, "copy": self.copy_s}
+        times = {read: self.read_s, "staging": self.staging_s, "check": self.check_s, "copy": self.copy_s}
         return max(times, key=times.__getitem__)
 
 
@@ -70,6 +74,7 @@ class StageTimes:
     staging_s: float = 0.0
     copy_s: float = 0.0
     checked: int = 0
+    check_s: float = 0.0
 
 
 def report_of(
@@ -79,7 +84,7 @@ def report_of(
     return UploadReport(
         size_bytes,
         elapsed_s,
-        settings.workers,
+        len(times),
         settings.block_bytes,
         settings.buffers,
         read_bytes=sum(one.read_bytes for one in times),
@@ -90,4 +95,5 @@ def report_of(
         copy_s=sum(one.copy_s for one in times),
         mode="; ".join(modes),
         checked=sum(one.checked for one in times),
+        check_s=sum(one.check_s for one in times),
     )

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,14 @@ _ONE_WORKER_BYTES: Final = 8 << 20  # below this a second reader costs more than
 _SMALL_COPY_BYTES: Final = 32 << 10  # readers with copies below this wait for each other in the runtime
 _MOST_WORKERS: Final = 4  # more readers do not help on the links seen so far
 _CARD_BUFFERS: Final = 3  # one is filled, one is copied, one waits
+
+_LIMITS: Final = {
+    "workers": ("GEVAR_LOAD_WORKERS", 1, 1024),
+    "block_bytes": ("GEVAR_LOAD_BLOCK", 1, 1 << 30),
+    "buffers": ("GEVAR_LOAD_BUFFERS", 1, 1024),
+    "past_cache": ("GEVAR_LOAD_DIRECT", 0, 1),
+}
+"""Variable of each setting, and the least and most that it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,34 +91,52 @@ class LoadSettings:
 
         Raises
         ------
+        TypeError
+            An argument is no integer.
         ValueError
-            A number is below 1, or a variable is no number (``GEVAR_LOAD_DIRECT``: neither 0 nor 1).
+            A variable is no integer, or a setting is out of range: 1 to 1024 readers, 1 to 1024 buffers of each, blocks
+            of 1 B to 1 GiB, past the page cache 0 or 1.
         """
 
-        def setting(given: int | None, name: str, suits: Callable[[], int], least: int = 1) -> int:
-            value = given if given is not None else _number(environ.get(name, ""), name)
-            if value is not None and value < least:
-                raise ValueError(f"{name} is {value}: give at least {least}")
+        def setting(name: str, given: int | None, suits: Callable[[], int]) -> int:
+            value = _argument(name, given) if given is not None else _variable(name, environ)
             return suits() if value is None else value
 
-        direct = setting(past_cache, "GEVAR_LOAD_DIRECT", lambda: _suits_past_cache(total_bytes), 0)
-        if direct > 1:
-            raise ValueError(f"GEVAR_LOAD_DIRECT is {direct}: give 0 or 1")
         return cls(
-            setting(workers, "GEVAR_LOAD_WORKERS", lambda: _suiting_workers(total_bytes, copies)),
-            setting(block_bytes, "GEVAR_LOAD_BLOCK", lambda: _suiting_block(total_bytes)),
-            setting(buffers, "GEVAR_LOAD_BUFFERS", lambda: _CARD_BUFFERS if is_card else 1),
-            bool(direct),
+            setting("workers", workers, lambda: _suiting_workers(total_bytes, copies)),
+            setting("block_bytes", block_bytes, lambda: _suiting_block(total_bytes)),
+            setting("buffers", buffers, lambda: _CARD_BUFFERS if is_card else 1),
+            bool(setting("past_cache", past_cache, lambda: _suits_past_cache(total_bytes))),
         )
 
 
-def _number(text: str, name: str) -> int | None:
+def _argument(name: str, given: int) -> int:
+    """Return a setting that is given."""
+    try:
+        return _in_range(name, name, index(given))
+    except TypeError as error:
+        raise TypeError(f"{name} is {given!r:.60}: give an integer") from error
+
+
+def _variable(name: str, environ: Mapping[str, str]) -> int | None:
+    """Return a setting by its variable; None where that is not set, or empty."""
+    variable = _LIMITS[name][0]
+    text = environ.get(variable, "")
     if not text:
         return None
     try:
-        return int(text)
+        number = int(text)
     except ValueError as error:
-        raise ValueError(f"{name} is {text!r:.60}: give a whole number") from error
+        raise ValueError(f"{variable} is {text!r:.60}: give a whole number") from error
+    return _in_range(name, variable, number)
+
+
+def _in_range(name: str, named: str, number: int) -> int:
+    _, least, most = _LIMITS[name]
+    if not least <= number <= most:
+        word = "or" if most == least + 1 else "to"
+        raise ValueError(f"{named} is {number}: give {least} {word} {most}")
+    return number
 
 
 def _suiting_workers(total_bytes: int, copies: int) -> int:

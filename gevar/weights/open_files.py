@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gevar.errors import LoadError
-from gevar.weights.file_reader import FileReader, OpenFile, ReopeningReader
+from gevar.weights.file_reader import PAGE_BYTES, FileReader, OpenFile, ReopeningReader, os_reason
 from gevar.weights.upload_arrays import UploadArrays
 
 
@@ -44,6 +44,8 @@ class OpenFiles:
     ------
     LoadError
         A file cannot be opened, is another one than when it was looked at, or is too short for a request.
+    ValueError
+        A reader reads at multiples of something that does not divide a page.
     """
 
     def __init__(self, arrays: UploadArrays, open_file: OpenFile, past_cache: bool, stack: ExitStack) -> None:
@@ -59,8 +61,11 @@ class OpenFiles:
                 else:
                     reader = ReopeningReader(source, past_cache, open_file)
             except OSError as error:
-                raise self._refused(number, error.strerror or str(error)) from error
-            stack.callback(reader.close)
+                raise self._refused(number, os_reason(error)) from error
+            stack.callback(self._close, number, reader)
+            if reader.align_bytes < 1 or PAGE_BYTES % reader.align_bytes:
+                text = f"its reader reads at multiples of {reader.align_bytes} B"
+                raise ValueError(f"{source}: {text}: give a divisor of {PAGE_BYTES}")
             if arrays.states and arrays.states[number] - {reader.state}:
                 raise self._refused(number, "the file changed since it was looked at; load again")
             self._readers[number] = reader
@@ -77,6 +82,12 @@ class OpenFiles:
             path, offset, size = self._place(int(beyond[0]))
             got = max(int(room[arrays.source[beyond[0]]]) - offset, 0)
             raise LoadError(path, offset, size, got, "the file ends here")
+
+    def _close(self, number: int, reader: FileReader) -> None:
+        try:
+            reader.close()
+        except OSError as error:
+            raise self._lost(number, f"it cannot be closed: {os_reason(error)}") from error
 
     def _place(self, request: int) -> tuple[Path, int, int]:
         arrays = self._arrays
@@ -103,11 +114,19 @@ class OpenFiles:
         Raises
         ------
         LoadError
-            A file was changed; as many bytes are wanted as came of it.
+            A file was changed, or that cannot be told; as many bytes are wanted as came of it.
         """
         for number, reader in self._readers.items():
-            if reason := reader.change():
-                size = int(self._arrays.size_bytes[self._arrays.source == number].sum())
-                path = self._arrays.sources[number]
-                assert isinstance(path, Path)
-                raise LoadError(path, 0, size, size, reason)
+            try:
+                reason = reader.change()
+            except OSError as error:
+                raise self._lost(number, f"what it is by now cannot be told: {os_reason(error)}") from error
+            if reason:
+                raise self._lost(number, reason)
+
+    def _lost(self, number: int, reason: str) -> LoadError:
+        """Return the error of a file that was read, but may not hold what it did."""
+        size = int(self._arrays.size_bytes[self._arrays.source == number].sum())
+        path = self._arrays.sources[number]
+        assert isinstance(path, Path)
+        return LoadError(path, 0, size, size, reason)

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from acl_shim import Device, Stream
 from acl_shim.block_copies import BlocksMoved, StopFlag
 from gevar.errors import LoadError
-from gevar.weights.file_reader import PAGE_BYTES, FileReader
+from gevar.weights.file_reader import PAGE_BYTES, FileReader, os_reason
 from gevar.weights.upload_arrays import UInt64Array
 
 
@@ -51,12 +51,17 @@ class StagingSlot:
         Raises
         ------
         LoadError
-            The file cannot be read, or ends early; names the block, and how many of its bytes came.
+            The file cannot be read, ends early, or its reader tells of bytes that there is no room for; names the
+            block, and how many of its bytes came.
         """
         shift = offset % file.align_bytes
         wanted = shift + size_bytes
         room = -(-wanted // file.align_bytes) * file.align_bytes
         got = 0
+
+        def failed(cause: int | str | OSError) -> LoadError:
+            return short_read(path, offset, size_bytes, got - shift, cause)
+
         self._content = self._first + shift
         with self._buffer.view[self._first : self._first + room] as window:
             while got < wanted:
@@ -65,9 +70,11 @@ class StagingSlot:
                     with window[begin:] as rest:
                         step = file.read_into(offset - shift + begin, rest)
                 except OSError as error:
-                    raise short_read(path, offset, size_bytes, got - shift, error) from error
+                    raise failed(error) from error
+                if not 0 <= step <= room - begin:
+                    raise failed(f"its reader says that {step} B came where there is room for {room - begin} B")
                 if begin + step <= got:
-                    raise short_read(path, offset, size_bytes, got - shift, 0)
+                    raise failed(0)
                 got = begin + step
 
     def bytes_at(self, start: int, size_bytes: int) -> memoryview:
@@ -114,10 +121,10 @@ class StagingSlot:
             stream.synchronize()
 
 
-def short_read(path: str, offset: int, wanted: int, got: int, os_error: int | OSError) -> LoadError:
-    """Return the error of a block that did not come whole; error 0 stands for the end of the file."""
-    if isinstance(os_error, OSError):
-        reason = os_error.strerror or str(os_error)
-    else:
-        reason = os.strerror(os_error) if os_error else "the file ends here"
-    return LoadError(path, offset, wanted, min(max(got, 0), wanted), reason)
+def short_read(path: str, offset: int, wanted: int, got: int, cause: int | str | OSError) -> LoadError:
+    """Return the error of a block that did not come whole, by a number of the system; 0 stands for the end."""
+    if isinstance(cause, OSError):
+        cause = os_reason(cause)
+    elif isinstance(cause, int):
+        cause = os.strerror(cause) if cause else "the file ends here"
+    return LoadError(path, offset, wanted, min(max(got, 0), wanted), cause)

@@ -15,7 +15,7 @@ from typing import Self
 
 from acl_shim import Device
 from acl_shim.block_copies import StopFlag
-from gevar.errors import LoadError, StateError
+from gevar.errors import StateError
 from gevar.weights.arrivals import Arrivals, OnProgress
 from gevar.weights.file_reader import OpenFile, PreadReader
 from gevar.weights.file_region import UploadRequest
@@ -51,8 +51,10 @@ class Upload:
 
     Raises
     ------
+    TypeError
+        A setting is no integer, a source neither a region of a file nor a buffer.
     ValueError
-        A setting, or a number of a request, is out of range.
+        A setting, or a number of a request, is out of range; a buffer is not contiguous.
 
     Thread safety: `cancel` from any thread, the rest from one.
 
@@ -99,26 +101,27 @@ class Upload:
         self._changed = threading.Condition()
         self._stack = ExitStack()
         self._threads: list[threading.Thread] = []
-        self._times = [StageTimes() for _ in range(settings.workers)]
+        self._times: list[StageTimes] = []
         self._working = self._taken = 0
         self._failure: BaseException | None = None
         self._is_ended = False
         self._started = self._ended_s = 0.0
 
     def __enter__(self) -> Self:
-        self._start(self.settings.workers)
+        self._start(0)
         return self
 
-    def _start(self, threads: int) -> None:
-        """Open the files, plan, and start so many readers; raises `LoadError`, with nothing open."""
+    def _start(self, callers: int) -> None:
+        """Open the files, plan, and start readers but for the caller's own; raises `LoadError`, with nothing open."""
         self._started = time.perf_counter()
         with ExitStack() as stack:
             self.files = OpenFiles(self.arrays, self._open_file, self.settings.past_cache, stack)
             self.plan: LoadPlan = plan(self.arrays, self.settings.block_bytes)
             self._stack = stack.pop_all()
-        self._working = self.settings.workers
-        for number in range(self.settings.workers - threads, self.settings.workers):
-            thread = threading.Thread(target=self._work, args=(self._times[number],), name="gevar-upload")
+        self._working = max(min(self.settings.workers, len(self.plan.blocks)), 1)
+        self._times = [StageTimes() for _ in range(self._working)]
+        for times in self._times[callers:]:
+            thread = threading.Thread(target=self._work, args=(times,), name="gevar-upload")
             try:
                 thread.start()
             except RuntimeError as error:
@@ -154,7 +157,7 @@ class Upload:
         Raises
         ------
         LoadError
-            A file cannot be read, ends before a region does, was changed meanwhile, or has another digest.
+            A file cannot be read or closed, ends before a region does, was changed meanwhile, or has another digest.
         AclError
             A copy or the allocation of a staging buffer was refused.
         StateError
@@ -167,13 +170,14 @@ class Upload:
         """
         for thread in self._threads:
             thread.join()
-        if not self._failure and not self._is_ended:
+        if not self._is_ended:
+            self._is_ended = True
             try:
-                self.files.check()
-            except LoadError as error:
-                self._failure = error
-        self._is_ended = True
-        self._stack.close()
+                with self._stack:
+                    if not self._failure:
+                        self.files.check()
+            except BaseException as error:
+                self._failure = self._failure or error
         if self._failure:
             raise self._failure
         elapsed_s = self._ended_s - self._started
@@ -191,7 +195,7 @@ class Upload:
     def run(self) -> UploadReport:
         """Do all of it, with the calling thread as a reader; raises as `wait`, and what opening raises."""
         try:
-            self._start(self.settings.workers - 1)
+            self._start(1)
             self._work(self._times[0])
             return self.wait()
         finally:

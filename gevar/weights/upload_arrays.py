@@ -47,8 +47,11 @@ class UploadArrays:
 
     Raises
     ------
+    TypeError
+        A source is neither a path nor a buffer.
     ValueError
-        Columns differ in length or have another type, a number is negative, out of range, or names no source.
+        Columns differ in length or have another type, a number is negative, out of range, or names no source; a buffer
+        is not contiguous.
 
     Examples
     --------
@@ -85,6 +88,8 @@ class UploadArrays:
             lengths.add(len(column))
         if len(lengths) > 1:
             raise ValueError(f"columns of requests have {sorted(lengths)} rows: give one length")
+        for one in self.sources:
+            _check_source(one)
         if not len(self.source):
             return
         for name, column, count in (("source", self.source, self.sources), ("device", self.device, self.devices)):
@@ -108,7 +113,8 @@ class UploadArrays:
         digest = self.digests[number] if self.digests is not None else None
         if isinstance(source, Path):
             return UploadRequest(FileRegion(source, offset, size), int(self.dev_addr[number]), device, digest)
-        return UploadRequest(source.cast("B")[offset : offset + size], int(self.dev_addr[number]), device, digest)
+        part = source.cast("B")[offset : offset + size] if size else memoryview(b"")  # no cast has dimensions of 0
+        return UploadRequest(part, int(self.dev_addr[number]), device, digest)
 
     @property
     def copies(self) -> int:
@@ -140,8 +146,10 @@ def arrays_of(requests: Sequence[UploadRequest] | UploadArrays) -> UploadArrays:
 
     Raises
     ------
+    TypeError
+        A source is neither a region of a file nor a buffer.
     ValueError
-        A number is negative or out of range.
+        A number is negative or out of range; a buffer is not contiguous.
     """
     if isinstance(requests, UploadArrays):
         return requests
@@ -151,7 +159,7 @@ def arrays_of(requests: Sequence[UploadRequest] | UploadArrays) -> UploadArrays:
     try:
         paths: list[Path | memoryview] = [region.path for region in regions]
     except AttributeError:  # some are buffers
-        regions = [one if isinstance(one, FileRegion) else _Whole(one, 0, one.nbytes, None) for one in given]
+        regions = [one if isinstance(one, FileRegion) else _whole(one) for one in given]
         paths = [region.path for region in regions]
     sources, source = _numbered(paths)
     devices, device = _numbered([request.device for request in requests])
@@ -172,6 +180,21 @@ def arrays_of(requests: Sequence[UploadRequest] | UploadArrays) -> UploadArrays:
         )
     except OverflowError as error:
         raise ValueError(f"a number of a request is out of range: {error}") from error
+
+
+def _whole(source: memoryview) -> _Whole:
+    _check_source(source)
+    return _Whole(source, 0, source.nbytes, None)
+
+
+def _check_source(source: Path | memoryview) -> None:
+    """Refuse what a caller without a type checker may give."""
+    if isinstance(source, Path):
+        return
+    if not isinstance(source, memoryview):
+        raise TypeError(f"a source is {type(source).__name__}: give a pathlib.Path or a memoryview")
+    if not source.c_contiguous:
+        raise ValueError(f"a buffer of {source.nbytes} B is not C-contiguous: copy it with numpy.ascontiguousarray")
 
 
 def _numbered(things: list[_Thing]) -> tuple[list[_Thing], Int64Array]:

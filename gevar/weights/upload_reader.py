@@ -98,7 +98,7 @@ class UploadReader:
         if len(self._slots) < self._settings.buffers:
             begin = time.perf_counter()
             is_queued = self._settings.buffers > 1
-            slot = StagingSlot(self._upload.device, self._settings.block_bytes, is_queued, self._stack)
+            slot = StagingSlot(self._upload.device, self._plan.largest_block, is_queued, self._stack)
             self._times.staging_s += time.perf_counter() - begin
             return slot
         slot, blocks = self._slots.popleft()
@@ -142,6 +142,7 @@ class UploadReader:
         if self._has_digest(block, block + 1):
             self._check_digests(path, slot, block)
         begin = time.perf_counter()
+        times.check_s += begin - read
         for number, copies in self._copies(block):
             slot.copy(self._upload.devices[number], copies)
         times.copy_s += time.perf_counter() - begin

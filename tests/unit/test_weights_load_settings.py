@@ -37,10 +37,31 @@ def test_argument_before_variable_before_default(setting: str) -> None:
 
 
 @pytest.mark.parametrize("setting", ["workers", "block_bytes", "buffers"])
-@pytest.mark.parametrize("value", ["0", "-3", "many", "1.5"])
+@pytest.mark.parametrize("value", ["0", "-3", "many", "1.5", " ", "2MiB", "1073741825", str(2**63), str(2**70)])
 def test_wrong_variables_are_refused(setting: str, value: str) -> None:
     with pytest.raises(ValueError, match=NAMES[setting]):
         LoadSettings.choose(1, 1, is_card=False, environ={NAMES[setting]: value})
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("workers", 0), ("workers", 1025), ("buffers", -1), ("block_bytes", 2**70), ("past_cache", 2), ("past_cache", -1)],
+)
+def test_wrong_arguments_are_named_as_they_were_given(setting: str, value: int) -> None:
+    with pytest.raises(ValueError, match=f"^{setting} is {value}: give [01] (to|or) "):
+        LoadSettings.choose(1, 1, is_card=False, environ={NAMES[setting]: "1"}, **{setting: value})
+
+
+@pytest.mark.parametrize("setting", NAMES)
+@pytest.mark.parametrize("value", [1.0, "1", b"1"])
+def test_arguments_are_integers(setting: str, value: object) -> None:
+    with pytest.raises(TypeError, match=f"^{setting} is .*: give an integer"):
+        LoadSettings.choose(1, 1, is_card=False, environ={}, **{setting: value})  # type: ignore[arg-type]
+
+
+def test_the_largest_settings() -> None:
+    chosen = LoadSettings.choose(1, 1, is_card=False, workers=1024, block_bytes=1 << 30, buffers=1024, environ={})
+    assert (chosen.workers, chosen.block_bytes, chosen.buffers) == (1024, 1 << 30, 1024)
 
 
 def test_direct_is_yes_or_no() -> None:

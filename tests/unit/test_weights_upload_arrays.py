@@ -106,3 +106,29 @@ def test_requests_that_go_on_are_one_copy(offsets: list[int], addrs: list[int], 
     assert arrays_of(requests).copies == copies
     assert arrays_of([*requests, UploadRequest(FileRegion(Path("y"), 12, 4), 12)]).copies == copies + 1
     assert arrays_of([]).copies == 0
+
+
+@pytest.mark.parametrize("buffer", [memoryview(b"abcdef")[::2], memoryview(np.zeros((2, 3), order="F"))])
+def test_a_buffer_in_pieces_is_refused(buffer: memoryview) -> None:
+    zeros = np.zeros(1, np.int64)
+    with pytest.raises(ValueError, match=f"buffer of {buffer.nbytes} B is not C-contiguous"):
+        arrays_of([UploadRequest(memoryview(b"ab"), 0), UploadRequest(buffer, 0)])
+    with pytest.raises(ValueError, match=f"buffer of {buffer.nbytes} B is not C-contiguous"):
+        UploadArrays((buffer,), zeros, zeros, zeros, zeros.astype(np.uint64))
+
+
+@pytest.mark.parametrize("source", [b"bytes", "name", np.zeros(3), None])
+def test_a_source_of_another_kind_is_refused(source: object) -> None:
+    zeros = np.zeros(1, np.int64)
+    with pytest.raises(TypeError, match=f"a source is {type(source).__name__}: give"):
+        arrays_of([UploadRequest(source, 0)])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=f"a source is {type(source).__name__}: give"):
+        arrays_of([UploadRequest(FileRegion(source, 0, 1), 0)])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=f"a source is {type(source).__name__}: give"):
+        UploadArrays((source,), zeros, zeros, zeros, zeros.astype(np.uint64))  # type: ignore[arg-type]
+
+
+def test_an_array_without_elements_is_given_back() -> None:
+    zeros = np.zeros(1, np.int64)
+    arrays = UploadArrays((memoryview(np.zeros((0, 3))),), zeros, zeros, zeros, zeros.astype(np.uint64))
+    assert arrays[0].size_bytes == 0
