@@ -72,6 +72,13 @@ def test_weights_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.fullmatch(r"200 examples: exports \(.*\); options \(.*\); records \(.* found\)", result)
 
 
+def test_upload_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    assert campaigns.main(["upload", "--count", "20", "--seed", "11"]) == 0
+    name, seed, verdict, result = row(capsys)
+    assert (name, seed, verdict) == ("upload", "11", "passed")
+    assert re.match(r"20 uploads: .*good \d+", result)
+
+
 def test_full_number_and_new_seed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     asked: list[tuple[int, int | None]] = []
 

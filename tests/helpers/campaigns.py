@@ -18,6 +18,7 @@ from tests.helpers import (
     memory_campaign,
     model_cache_campaign,
     om_campaign,
+    upload_campaign,
     var_campaign,
     weights_campaign,
 )
@@ -90,6 +91,12 @@ def weights(seed: int, count: int | None) -> str:
     return f"{seen.examples} examples: {'; '.join(kinds)}"
 
 
+def upload(seed: int, count: int | None) -> str:
+    """Upload random regions and buffers in random ways, some with a fault: devices must hold what plain numpy says."""
+    seen = upload_campaign.run(count or upload_campaign.FULL_UPLOADS, seed).outcomes
+    return f"{seen.total()} uploads: {', '.join(f'{outcome} {number}' for outcome, number in sorted(seen.items()))}"
+
+
 def memory(seed: int, count: int | None) -> str:
     """Use device memory in any order of calls, failing ones among them, compared with plain dictionaries."""
     runs = memory_campaign.run(count or memory_campaign.FULL_RUNS, seed)
@@ -118,6 +125,7 @@ CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {
     "graphs": graphs,
     "export": export,
     "weights": weights,
+    "upload": upload,
 }
 
 
