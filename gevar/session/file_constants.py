@@ -7,8 +7,9 @@ Source: GE source, runtime/v1/graph/load/model_manager/davinci_model.cc, InitFil
 Differs: edges 32 and 33 of docs/differences.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple
 
 from gevar.errors import VariableError
@@ -66,7 +67,7 @@ def place_file_constants(tensors: Sequence[FileTensor], loading: Loading) -> lis
             loading.weight_dir.check_given(one.info)
     own = [one for one in asked if not _is_variable(one, loading)]
     is_combined = len({one.info.base_name if one.given else _path_of(one, loading) for one in own}) == 1
-    place = _place_in_file if is_combined else _place_alone
+    place = _place_in_file if is_combined else partial(_place_alone, _widest(own, loading))
     for one in asked:
         loading.will_be_ready(one.op.name, one.op.output_desc[0], is_variable=_is_variable(one, loading))
     placed = [_place_variable(one, loading) if _is_variable(one, loading) else place(one, loading) for one in asked]
@@ -138,14 +139,31 @@ def _place_in_file(one: _Asked, loading: Loading) -> PlacedWeight:
     return _in_block(one, whole, file.size_bytes, info.offset, region, SHARED_FILE, loading)
 
 
-def _place_alone(one: _Asked, loading: Loading) -> PlacedWeight:
-    """A FileConstant in a block of its own."""
+def _widest(own: Sequence[_Asked], loading: Loading) -> dict[tuple[LogicAddr, str], tuple[int, int]]:
+    """Bytes to read, and of the block, for each logical address and place in a file.
+
+    Two of one place have one address where they were compiled, and one block, whatever their lengths.
+    """
+    found: dict[tuple[LogicAddr, str], tuple[int, int]] = {}
+    for one in own:
+        if one.given is None:
+            region = one.info.region(loading.weight_dir.find(one.info))
+            read, block = found.get((one.logic_addr, region.place), (0, 0))
+            found[one.logic_addr, region.place] = max(read, region.size_bytes), max(block, one.info.alloc_bytes)
+    return found
+
+
+def _place_alone(
+    widest: Mapping[tuple[LogicAddr, str], tuple[int, int]], one: _Asked, loading: Loading
+) -> PlacedWeight:
+    """A FileConstant in a block of its own, or of its address."""
     if one.given is not None:
         return _place_given(one, one.given)
     file = loading.weight_dir.find(one.info)
     region = one.info.region(file)
-    piece = WeightSlice(file, region.offset, region.size_bytes)
-    return _in_block(one, piece, one.info.alloc_bytes, 0, region, SHARED_SLICE, loading)
+    read_bytes, block_bytes = widest[one.logic_addr, region.place]
+    piece = WeightSlice(file, region.offset, read_bytes)
+    return _in_block(one, piece, block_bytes, 0, region, SHARED_SLICE, loading)
 
 
 def _in_block(

@@ -65,7 +65,8 @@ class ModelPlacer:
         for model, numbers in _weights_by_model(om, tensors):
             placed = place_file_constants([tensors[number] for number in numbers], self._loading)
             weights |= zip(numbers, placed, strict=True)
-            external = {found.logic_addr: found.dev_addr for found in placed}
+            by_memory = sorted(placed, key=lambda found: found.dev_addr is not None)  # one without bytes hides none
+            external = {found.logic_addr: found.dev_addr for found in by_memory}
             self.models.append(ModelMemory(model.name, params[id(model)], blocks[id(model)].weights, external))
         ops = {index: tensor.var_op() for index, tensor in enumerate(tensors) if tensor.node.type != CONSTANT}
         sharing = self._restore(ops)

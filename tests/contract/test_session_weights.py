@@ -126,6 +126,26 @@ def test_two_weights_at_one_logical_address(session: Session, tmp_path: Path) ->
         assert {row.dev_addr for row in loaded.rows} == {loaded.tensor("a").dev_addr}
 
 
+def test_slices_of_one_place_at_one_logical_address(session: Session, tmp_path: Path) -> None:
+    """GE's compiler gives weights of one file and offset one address, whatever their lengths: one block has all."""
+    ops = [
+        file_constant("long", BASE, 16, location="a.bin", offset=4, length=64),
+        file_constant("short", BASE, 4, location="a.bin", offset=4, length=16),
+        file_constant("none", BASE, 0, location="a.bin", size=0),
+        file_constant("far", BASE + 2048, 4, location="b.bin", length=16),
+    ]
+    path = write_model(tmp_path, ops, {"a.bin": BYTES[:100], "b.bin": BYTES[64:128]})
+    with load_model(path, session=session) as loaded:
+        assert (
+            loaded.tensor("short").dev_addr == loaded.tensor("long").dev_addr == loaded.models[0].file_constants[BASE]
+        )
+        assert loaded.read("short").tobytes() == BYTES[4:20]
+        assert loaded.read("long").tobytes() == BYTES[4:68]
+        assert loaded.statistics.device_bytes == 96 + 64
+        assert loaded.verify(path).differences == ()
+    assert live_blocks(session) == 0
+
+
 def test_another_device_has_blocks_of_its_own(runtime: Runtime, session: Session, tmp_path: Path) -> None:
     if runtime.device_count() < 2:
         pytest.skip("one device only")
