@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 
 from acl_shim.batch import BatchArguments, BatchCopy
-from acl_shim.codes import MemcpyKind
+from acl_shim.codes import MemcpyKind, MemLocationType
 from acl_shim.device_base import DeviceBase
-from acl_shim.errors import Argument
+from acl_shim.errors import Argument, StateError
 from acl_shim.host_memory import Hold, HostBuffer, addr_of, hold, release
+from acl_shim.structs import new_ptr_attributes
+
+_UNREGISTERED = int(MemLocationType.ACL_MEM_LOCATION_TYPE_UNREGISTERED)
 
 
 def copy_arguments(dst: int, dst_max_bytes: int, src: int, count_bytes: int) -> dict[str, Argument]:
@@ -81,13 +84,14 @@ class CopyCalls(DeviceBase):
         TypeError
             `src` has no host memory.
         ValueError
-            `src` is not C-contiguous, or larger than `dst_max_bytes`.
+            `src` is not C-contiguous, or larger than `dst_max_bytes`; `dst` is plain host memory.
         AclError
             The runtime refuses. After failure the destination holds old bytes, new bytes or both.
         """
         held = hold(src, False)
         try:
             self.check_room(dst, dst_max_bytes, len(held))
+            self.check_direction(dst, len(held), f"from the host to device {self._id}", "destination")
             self.copy_in(dst, dst_max_bytes, held, len(held))
         finally:
             release(held)
@@ -98,6 +102,25 @@ class CopyCalls(DeviceBase):
             raise ValueError(
                 f"source of {count_bytes} B does not fit the {dst_max_bytes} B at {dst:#x} on device {self._id}: give a"
                 " smaller source"
+            )
+
+    def check_direction(self, addr: int, count_bytes: int, direction: str, end: str) -> None:
+        """Raise `ValueError` where the end of a copy that must lie on a device is host memory that no device reaches.
+
+        Pinned and registered host memory may have a device address. The copy itself tells what belongs to nothing, and
+        decides where the library does not answer.
+        """
+        if not count_bytes:
+            return
+        attributes = new_ptr_attributes()
+        try:
+            refused = self._runtime.api.aclrtPointerGetAttributes(addr, attributes)
+        except StateError:
+            return
+        if not refused and attributes.location.type == _UNREGISTERED:
+            raise ValueError(
+                f"copy of {count_bytes} B {direction}: the {end} {addr:#x} is host memory: give an address on the"
+                " device"
             )
 
     def memcpy_out(self, dst: HostBuffer, src: int) -> None:
@@ -115,12 +138,13 @@ class CopyCalls(DeviceBase):
         TypeError
             `dst` has no host memory.
         ValueError
-            `dst` is read-only or not C-contiguous.
+            `dst` is read-only or not C-contiguous; `src` is plain host memory.
         AclError
             The runtime refuses. After failure `dst` holds old bytes, new bytes or both.
         """
         held = hold(dst, True)
         try:
+            self.check_direction(src, len(held), f"from device {self._id} to the host", "source")
             self.copy_out(held, len(held), src)
         finally:
             release(held)

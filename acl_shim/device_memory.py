@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 class DeviceMemory:
     """Device memory of a known size; owners of such memory inherit from it.
 
-    Copies check their range before the call; those without a stream block until the bytes are there. The memory must
-    not be given back while another thread copies from or to it.
+    Copies check their range before the call; those without a stream block until the bytes are there, and wait for no
+    stream: synchronise one that copies to the memory before you read it. The memory must not be given back while
+    another thread copies from or to it.
 
     Thread safety: any thread may use it; copies to overlapping ranges are not ordered against each other.
     Source: aclrtMemcpy, aclrtMemcpyAsync, aclrtMemset.

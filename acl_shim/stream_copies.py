@@ -89,14 +89,15 @@ class StreamCopies(StreamBase):
         TypeError
             `src` has no host memory.
         ValueError
-            `src` is not C-contiguous, or larger than `dst_max_bytes`.
+            `src` is not C-contiguous, or larger than `dst_max_bytes`; `dst` is plain host memory.
         AclError
             The runtime refuses; nothing is queued.
         StateError
             The stream is closed.
         """
-        values = lasting_array(src, False)
-        self.device.check_room(dst, dst_max_bytes, values.nbytes)
+        values, device = lasting_array(src, False), self.device
+        device.check_room(dst, dst_max_bytes, values.nbytes)
+        device.check_direction(dst, values.nbytes, f"from the host to device {device.id}", "destination")
         self.copy_in(dst, dst_max_bytes, values)
 
     def memcpy_out_async(self, dst: HostBuffer, src: int) -> None:
@@ -115,13 +116,15 @@ class StreamCopies(StreamBase):
         TypeError
             `dst` has no host memory.
         ValueError
-            `dst` is read-only or not C-contiguous.
+            `dst` is read-only or not C-contiguous; `src` is plain host memory.
         AclError
             The runtime refuses; nothing is queued.
         StateError
             The stream is closed.
         """
-        self.copy_out(lasting_array(dst, True), src)
+        values, device = lasting_array(dst, True), self.device
+        device.check_direction(src, values.nbytes, f"from device {device.id} to the host", "source")
+        self.copy_out(values, src)
 
     def memcpy_2d_async(
         self,

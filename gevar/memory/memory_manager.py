@@ -106,7 +106,7 @@ class MemoryManager(Protocol):
         Raises
         ------
         ValueError
-            `data` has more than `max_bytes`.
+            `data` has more than `max_bytes`, or `dev_addr` is plain host memory.
         AclError
             The runtime refuses. After failure the range holds old bytes, new bytes or both.
         """
@@ -125,6 +125,8 @@ class MemoryManager(Protocol):
 
         Raises
         ------
+        ValueError
+            `dev_addr` is plain host memory.
         AclError
             The runtime refuses. After failure `data` holds old bytes, new bytes or both.
         """

@@ -286,7 +286,26 @@ class TestRawAddresses:
         assert caught.value.call == "aclrtMemcpy"
         assert caught.value.arguments["src"] == nowhere
 
+    def test_host_memory_is_no_end_on_a_device(self, device: Device) -> None:
+        """Such a copy would go from host to host in silence: the runtime takes the direction from the addresses."""
+        host = np.frombuffer(pattern(64), np.uint8).copy()
+        addr, target = host.ctypes.data, bytearray(64)
+        source = f"copy of 64 B from device 0 to the host: the source {addr:#x} is host memory: give an address on the"
+        with pytest.raises(ValueError, match=source):
+            device.memcpy_out(target, addr)
+        destination = f"copy of 8 B from the host to device 0: the destination {addr:#x} is host memory: give an"
+        with pytest.raises(ValueError, match=destination):
+            device.memcpy_in(addr, 64, bytes(8))
+        with device.create_stream() as stream:
+            with pytest.raises(ValueError, match=source):
+                stream.memcpy_out_async(target, addr)
+            with pytest.raises(ValueError, match=destination):
+                stream.memcpy_in_async(addr, 64, bytes(8))
+        assert (bytes(target), host.tobytes()) == (bytes(64), pattern(64))
+
     def test_nothing_to_copy_needs_no_addresses(self, device: Device) -> None:
+        device.memcpy_in(0, 0, b"")
+        device.memcpy_out(bytearray(), 0)
         device.memcpy(0, 0, 0, 0)
         device.memset(0, 0, 0, 0)
 

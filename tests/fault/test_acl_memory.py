@@ -97,6 +97,7 @@ def test_each_call_fails_once_and_nothing_is_left(
     used = used_functions(host, FUNCTIONS, lambda: operation(device))
     assert used
     optional = {"aclGetRecentErrMsg", "aclrtGetSocName"}  # answer a text: a failure of theirs has no code
+    optional.add("aclrtPointerGetAttributes")  # where it does not answer, the copy itself decides
     for function in used:
         if function not in optional and not (operation is malloc_and_drop and function == "aclrtFree"):
             failed = fail_until_passes(host, function, lambda: operation(device), code=code)
