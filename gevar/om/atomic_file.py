@@ -10,8 +10,8 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -19,6 +19,7 @@ from gevar.om.regular_file import check_name
 
 _DRAFT: Final = re.compile(r"\.gevar-[0-9a-f]{16}\.tmp")
 _OWNER_ONLY: Final = 0o600
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -51,8 +52,7 @@ def write_atomically(
     ------
     OSError
         The file cannot be written; its folder is not there; no file can have the name; or the path is a directory,
-        device, pipe or socket. What
-        `write` and `before_naming` raise goes through.
+        device, pipe or socket. What `write` and `before_naming` raise goes through.
 
     After failure: `path` is as it was before; nothing else is left. What interrupts the call when the file has its name
     goes through, too, and the file stays.
@@ -68,13 +68,30 @@ def write_atomically(
     try:
         if draft_name is None:
             remove_drafts(folder)
-        write_in(
-            folder, path.name, write, before_naming=before_naming, after_naming=after_naming, draft_name=draft_name
-        )
+        with errors_of(path):
+            write_in(
+                folder, path.name, write, before_naming=before_naming, after_naming=after_naming, draft_name=draft_name
+            )
         with suppress(OSError):  # the file is whole, and a folder that cannot be synced still has it
             os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextmanager
+def errors_of(path: Path) -> Iterator[None]:
+    """Let an error tell the path of the file that was to be written, where it tells its name, its draft or nothing.
+
+    Of errors that tell nothing only those count that no reading has: there is no room.
+    """
+    try:
+        yield
+    except OSError as error:
+        told = error.filename
+        is_own = told == path.name or (isinstance(told, str) and _DRAFT.fullmatch(told))
+        if is_own or (told is None and error.errno in _NO_ROOM):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 def write_in(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gevar.align import SESSION_MEM_ALIGN_BYTES, align_up
-from gevar.om.atomic_file import make_draft, remove_drafts, write_in
+from gevar.om.atomic_file import errors_of, make_draft, remove_drafts, write_in
 from gevar.om.regular_file import open_regular
 from gevar.om.stored_bytes import CHUNK_BYTES, Content, chunks_of
 from gevar.om.weight_list import KEPT, LISTS, MAX_LIST_BYTES, META_FILE, WeightList
@@ -93,7 +93,8 @@ class WeightFolder:
             It cannot be read, is a link, no regular file, or longer than 256 MiB.
         """
         try:
-            fd = open_regular(name, os.O_RDONLY, dir_fd=self._fd)
+            with errors_of(self.path / name):
+                fd = open_regular(name, os.O_RDONLY, dir_fd=self._fd)
         except FileNotFoundError:
             return b""
         with os.fdopen(fd, "rb") as file:
@@ -134,7 +135,8 @@ class WeightFolder:
                 self._held.callback(os.close, fd)
                 fcntl.flock(fd, fcntl.LOCK_EX)
 
-        write_in(self._fd, name, write)
+        with errors_of(self.path / name):
+            write_in(self._fd, name, write)
 
     def sync(self) -> None:
         """Bring the names of files to the disk, so that no list there names one that is not."""
@@ -171,7 +173,8 @@ class WeightFolder:
         """
         if not self._is_there(name):
             self._undo.callback(self._remove, name)
-        write_in(self._fd, name, lambda file: _write_content(data, file))
+        with errors_of(self.path / name):
+            write_in(self._fd, name, lambda file: _write_content(data, file))
 
     def write_new(self, name: str, data: Content) -> None:
         """Write a file as `write`, where none is.
@@ -197,7 +200,10 @@ class WeightFolder:
         if not self._is_there(name):
             self._undo.callback(self._remove, name)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-        with os.fdopen(open_regular(name, flags, dir_fd=self._fd, is_own=True), "ab") as file:
+        with (
+            errors_of(self.path / name),
+            os.fdopen(open_regular(name, flags, dir_fd=self._fd, is_own=True), "ab") as file,
+        ):
             size_bytes = os.fstat(file.fileno()).st_size
             self._undo.callback(self._cut, name, size_bytes)
             offset = align_up(size_bytes, SESSION_MEM_ALIGN_BYTES)
@@ -231,11 +237,12 @@ class WeightFolder:
         try:
             self._fd = os.open(self.path, self._flags)
             self._held.callback(os.close, self._fd)
-            lock = self._new_list()
-            if lock is None:
-                lock = open_regular(META_FILE, os.O_RDWR, dir_fd=self._fd)
-                self._held.callback(os.close, lock)
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with errors_of(self.path / META_FILE):
+                lock = self._new_list()
+                if lock is None:
+                    lock = open_regular(META_FILE, os.O_RDWR, dir_fd=self._fd)
+                    self._held.callback(os.close, lock)
+                    fcntl.flock(lock, fcntl.LOCK_EX)
         except FileNotFoundError:
             if self.path.is_symlink() and not self.path.exists():
                 raise

@@ -2,11 +2,13 @@
 
 import errno
 import os
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gevar.om import OmBuilder
+from gevar.om import OmBuilder, StreamedBytes
 from gevar.om.external_weights_writer import ExternalWeightMode
 from gevar.types import DataType, Format, TensorDesc
 from tests.helpers.om_rules import check_file
@@ -49,6 +51,37 @@ def test_a_disk_that_stays_full(
         net(a=600, b=700).write(tmp_path / "m.om", external_weight=mode)
     assert files(tmp_path) == before
     assert (tmp_path / "weight").exists() is not is_new
+
+
+@pytest.mark.parametrize(
+    ("mode", "room", "name"),
+    [(1, 0, "weight/meta.json"), (1, 200, "weight/weight_"), (2, 200, "weight/m_weight_combined"), (2, 1200, "m.om")],
+)
+def test_an_error_tells_the_path(tmp_path: Path, mode: ExternalWeightMode, room: int, name: str) -> None:
+    """Not the name that the file has while it is written, or none."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as caught:
+            net(a=600).write(tmp_path / "m.om", external_weight=mode)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert str(caught.value.filename).startswith(str(tmp_path / name))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("told", [None, "a file", "sub/m.om"])
+def test_an_error_of_reading_stays(tmp_path: Path, told: str | None) -> None:
+    def read() -> Iterator[bytes]:
+        raise OSError(errno.EIO, "it is gone", *([] if told is None else [told]))
+        yield b""
+
+    builder = OmBuilder("net")
+    builder.const("a", StreamedBytes(600, read), TensorDesc(DataType.DT_UINT8, Format.FORMAT_ND, (600,)))
+    with pytest.raises(OSError, match="it is gone") as caught:
+        builder.write(tmp_path / "m.om")
+    assert caught.value.filename == told
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("mode", [1, 2])
