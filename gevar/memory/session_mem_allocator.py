@@ -5,7 +5,7 @@ Source: GE source, runtime/v1/graph/manager, SessionMemAllocator.
 
 import threading
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import Final
 
 from acl_shim import Runtime
 from gevar.align import HUGE_PAGE_BYTES
@@ -13,6 +13,7 @@ from gevar.errors import StateError
 from gevar.memory.expandable_active_memory_allocator import ExpandableActiveMemoryAllocator
 from gevar.memory.expandable_range import SharedPagePools
 from gevar.memory.huge_page_policy import HugePageMode, expandable_page_bytes
+from gevar.memory.per_runtime import PerRuntime
 from gevar.options import MemoryOptions
 from gevar.types import DeviceId, MemType
 
@@ -37,20 +38,16 @@ class SessionMemAllocator:
     Source: as the module.
     """
 
-    _instances: ClassVar[dict[Runtime, "SessionMemAllocator"]] = {}
-    _instances_lock: ClassVar[threading.Lock] = threading.Lock()
-
     def __init__(self, runtime: Runtime) -> None:
         self._devices = runtime.device
         self._lock = threading.Lock()
         self._pools = SharedPagePools()
         self._allocators: dict[tuple[int, DeviceId, MemType, int], ExpandableActiveMemoryAllocator] = {}
 
-    @classmethod
-    def instance(cls, runtime: Runtime) -> "SessionMemAllocator":
+    @staticmethod
+    def instance(runtime: Runtime) -> "SessionMemAllocator":
         """Return the one that all sessions of a runtime share."""
-        with cls._instances_lock:
-            return cls._instances.setdefault(runtime, cls(runtime))
+        return _SHARED.of(runtime)
 
     def get_mem_allocator(
         self,
@@ -150,3 +147,6 @@ class SessionMemAllocator:
         """Return the allocators of a session."""
         with self._lock:
             return [allocator for key, allocator in self._allocators.items() if key[0] == session_id]
+
+
+_SHARED: Final = PerRuntime(SessionMemAllocator)

@@ -10,11 +10,12 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import ClassVar, Final
+from typing import Final
 
 from acl_shim import Runtime
 from gevar.errors import StateError
 from gevar.memory import DeviceMemoryManager
+from gevar.memory.per_runtime import PerRuntime
 from gevar.session.weight_content import (
     WeightContent,
     content_bytes,
@@ -68,9 +69,6 @@ class EqualWeights:
     Thread safety: all methods, from any thread; `acquire` and `arrived` inside `load`.
     """
 
-    _instances: ClassVar[dict[Runtime, "EqualWeights"]] = {}
-    _instances_lock: ClassVar[threading.Lock] = threading.Lock()
-
     def __init__(self, runtime: Runtime) -> None:
         self._lock = threading.RLock()
         self._is_loading = False
@@ -81,11 +79,10 @@ class EqualWeights:
         self._by_content: dict[_ContentKey, list[EqualBlock]] = {}
         self._refused: list[EqualBlock] = []
 
-    @classmethod
-    def instance(cls, runtime: Runtime) -> "EqualWeights":
+    @staticmethod
+    def instance(runtime: Runtime) -> "EqualWeights":
         """Return the one that all sessions of a runtime share."""
-        with cls._instances_lock:
-            return cls._instances.setdefault(runtime, cls(runtime))
+        return _SHARED.of(runtime)
 
     @contextmanager
     def load(self) -> Iterator[None]:
@@ -258,3 +255,6 @@ def _same_bytes(first: Iterator[memoryview], second: Iterator[memoryview]) -> bo
         if one[:size] != other[:size]:
             return False
         one, other = one[size:], other[size:]
+
+
+_SHARED: Final = PerRuntime(EqualWeights)

@@ -8,18 +8,15 @@ Source: GE source, runtime/v1/graph/load/model_manager/davinci_model.cc.
 
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from os import PathLike
 
 from gevar.om.om_file import Kind
 from gevar.session.acl_model import can_hand_over, hand_over
 from gevar.session.bundle import check_bundle
-from gevar.session.caller_device import caller_device
-from gevar.session.equal_weights import EqualWeights
 from gevar.session.file_tensors import ModelSource, files_inside, open_model
 from gevar.session.listed_digests import ListedDigests
 from gevar.session.loaded_model import LoadedModel
-from gevar.session.loading import ExternalWeightAddress, Loading
+from gevar.session.loading import ExternalWeightAddress, Loading, session_for_load
 from gevar.session.placing_models import ModelPlacer
 from gevar.session.session import Session
 from gevar.types import DeviceId
@@ -137,42 +134,34 @@ def load_model(
             text = f"memory for weight file {name!r} is {memory.size_bytes} B at {memory.dev_addr}"
             raise ValueError(f"{text}: give an address and a multiple of {_WEIGHT_MULTIPLE} B")
     om, path = open_model(model, kind)
-    with om, ExitStack() as outer, ExitStack() as stack:
-        own_session = session is None
-        if session is None:
-            session = stack.enter_context(Session(backend=backend))
-        with session.lock:
-            session.check_open()
-            outer.enter_context(caller_device(session.runtime))
-            if om.is_bundle:
-                check_bundle(om, session.rt_session)
-            if paths_by_id is None:
-                paths_by_id = value_bins(session.options.get(VALUE_BINS, ""))
-            directory = WeightDirectory(weight_dir, path)
-            digests = ListedDigests() if verify_digests else None
-            loading = Loading(
-                session=session,
-                device_id=DeviceId(device_id),
-                stack=stack,
-                share_equal=share_equal,
-                digests=digests,
-                path=path,
-                weight_dir=directory,
-                external_weights=given,
-                paths_by_id=paths_by_id,
-            )
-            if share_equal:
-                outer.enter_context(EqualWeights.instance(session.runtime).load())
-            placer = ModelPlacer(loading)
-            for inner in files_inside(om):
-                placer.place(inner)
-            for argument, is_given in (("weight_dir", weight_dir is not None), ("verify_digests", verify_digests)):
-                if is_given:
-                    placer.check_external(om, argument)
-            report = loading.upload(workers=workers, on_progress=on_progress, cancel=cancel, open_file=open_file)
-            loading.commit()
-            acl_model = None
-            if can_hand_over(om, kind, loading):
-                given_dir = None if weight_dir is None else directory.path
-                acl_model = hand_over(model, loading, placer.models, given_dir)
+    own_session = session is None
+    with om, session_for_load(session, backend, share_equal=share_equal) as (session, stack):
+        if om.is_bundle:
+            check_bundle(om, session.rt_session)
+        if paths_by_id is None:
+            paths_by_id = value_bins(session.options.get(VALUE_BINS, ""))
+        directory = WeightDirectory(weight_dir, path)
+        loading = Loading(
+            session=session,
+            device_id=DeviceId(device_id),
+            stack=stack,
+            share_equal=share_equal,
+            digests=ListedDigests() if verify_digests else None,
+            path=path,
+            weight_dir=directory,
+            external_weights=given,
+            paths_by_id=paths_by_id,
+        )
+        placer = ModelPlacer(loading)
+        for inner in files_inside(om):
+            placer.place(inner)
+        for argument, is_given in (("weight_dir", weight_dir is not None), ("verify_digests", verify_digests)):
+            if is_given:
+                placer.check_external(om, argument)
+        report = loading.upload(workers=workers, on_progress=on_progress, cancel=cancel, open_file=open_file)
+        loading.commit()
+        acl_model = None
+        if can_hand_over(om, kind, loading):
+            given_dir = None if weight_dir is None else directory.path
+            acl_model = hand_over(model, loading, placer.models, given_dir)
         return LoadedModel(om.path, kind, loading, placer, report, acl_model, stack.pop_all(), own_session)

@@ -16,13 +16,11 @@ from gevar.om.named_tensor import NamedTensor
 from gevar.om.node import FILECONSTANT
 from gevar.om.regular_file import file_state
 from gevar.om.weight_source import WeightSource
-from gevar.session.caller_device import caller_device
-from gevar.session.equal_weights import EqualWeights
 from gevar.session.file_constants import EQUAL_WEIGHTS, SHARED_SLICE
 from gevar.session.listed_digests import ListedDigests
 from gevar.session.loaded_tensor import LoadedTensor
 from gevar.session.loaded_weights import LoadedWeights
-from gevar.session.loading import WeightLoading
+from gevar.session.loading import WeightLoading, session_for_load
 from gevar.session.session import Session
 from gevar.session.weight_content import content_of, slice_of
 from gevar.session.weight_sources import open_weights
@@ -99,28 +97,22 @@ def load_weights(
     Traceback (most recent call last):
     gevar.errors.ModelFileError: missing.safetensors: file at offset 0: cannot be opened: ...
     """
-    with ExitStack() as outer, ExitStack() as stack:
+    with ExitStack() as opened:
         file = None
         if isinstance(source, str | PathLike):
             file = _file(Path(source))
-            source = outer.enter_context(open_weights(source, weight_dir))
+            source = opened.enter_context(open_weights(source, weight_dir))
         own_session = session is None
-        if session is None:
-            session = stack.enter_context(Session(backend=backend))
-        with session.lock:
-            session.check_open()
-            outer.enter_context(caller_device(session.runtime))
-            digests = ListedDigests() if verify_digests else None
-            loading = WeightLoading(
-                session=session, device_id=DeviceId(device_id), stack=stack, share_equal=share_equal, digests=digests
-            )
-            if share_equal:
-                outer.enter_context(EqualWeights.instance(session.runtime).load())
-            rows = _place(source.tensors(), file, loading)
-            report = loading.upload(workers=workers, on_progress=on_progress, cancel=cancel, open_file=open_file)
-            if file is not None and _file(file.path) != file:
-                reason = "the file changed while it was loaded; load again"
-                raise LoadError(file.path, 0, file.size_bytes, file.size_bytes, reason)
+        session, stack = opened.enter_context(session_for_load(session, backend, share_equal=share_equal))
+        digests = ListedDigests() if verify_digests else None
+        loading = WeightLoading(
+            session=session, device_id=DeviceId(device_id), stack=stack, share_equal=share_equal, digests=digests
+        )
+        rows = _place(source.tensors(), file, loading)
+        report = loading.upload(workers=workers, on_progress=on_progress, cancel=cancel, open_file=open_file)
+        if file is not None and _file(file.path) != file:
+            reason = "the file changed while it was loaded; load again"
+            raise LoadError(file.path, 0, file.size_bytes, file.size_bytes, reason)
         return LoadedWeights(os.fspath(source.path), loading, rows, report, stack.pop_all(), own_session)
 
 

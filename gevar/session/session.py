@@ -43,7 +43,8 @@ class Session(GraphsOfSession):
         Number of the session, which is its key in the `VarManagerPool`; unique in the process.
     options : dict
         Options by GE's names.
-    runtime, var_manager, memory_manager, rt_var_manager, rt_session, external_weights, ready_weights
+    runtime, var_manager, memory_manager, rt_var_manager, rt_session, external_weights, equal_weights,
+    ready_weights
         What the session is made of.
 
     Raises
@@ -90,6 +91,7 @@ class Session(GraphsOfSession):
         self.rt_var_manager = managers.get_var_manager(self.id, self.var_manager, memory)
         self.rt_session = RtSession(self.id, self.rt_var_manager)
         self.external_weights = ExternalWeightManager(memory)
+        self.equal_weights = EqualWeights.instance(self.runtime)
         self.ready_weights = ReadyWeights(self.var_manager)
         self._growing: dict[DeviceId, CallerDeviceAllocator] = {}
         self.lock = threading.RLock()
@@ -175,7 +177,7 @@ class Session(GraphsOfSession):
             self._closed = True
         with caller_device(self.runtime), ExitStack() as stack:
             stack.callback(self.memory_manager.close)
-            stack.callback(EqualWeights.instance(self.runtime).release_session, self.id)
+            stack.callback(self.equal_weights.release_session, self.id)
             self.rt_session.destroy_resources(self.runtime, None)
 
     def __enter__(self) -> Self:
