@@ -126,19 +126,29 @@ class SizeOverflowError(GevarError, OverflowError):
         Largest value that fits.
     status
         GE's status number of this failure.
+    next_step
+        What to do about it.
 
     Attributes
     ----------
-    what, value, limit, status
+    what, value, limit, status, next_step
         As given.
     """
 
-    def __init__(self, what: str, value: int, limit: int, *, status: int | None = None) -> None:
-        super().__init__(f"{what} gives {value}, more than {limit}; use smaller sizes")
+    def __init__(
+        self, what: str, value: int, limit: int, *, status: int | None = None, next_step: str = "use smaller sizes"
+    ) -> None:
+        super().__init__(f"{what} gives {value}, more than {limit}; {next_step}")
         self.what = what
         self.value = value
         self.limit = limit
         self.status = status
+        self.next_step = next_step
+
+    def named(self, thing: str) -> "SizeOverflowError":
+        """Return the same error with the name of the thing in front."""
+        what = f"{thing}: {self.what}"
+        return SizeOverflowError(what, self.value, self.limit, status=self.status, next_step=self.next_step)
 
 
 class FormatError(GevarError, ValueError):

@@ -142,8 +142,9 @@ class HbmMemResource(MemResource):
         addr = self._space.first_free(start, block_bytes, base=base, align_bytes=SESSION_MEM_ALIGN_BYTES)
         offset = addr - base
         if offset + size_bytes > config.var_mem_max_size:
-            what = f"{size_bytes} B at offset {offset} of the variable memory"
-            raise SizeOverflowError(what, offset + size_bytes, config.var_mem_max_size, status=INTERNAL_ERROR)
+            what, end = f"{size_bytes} B at offset {offset} of the variable memory", offset + size_bytes
+            step = "use smaller sizes, or more variable memory (set_var_mem_max_size)"
+            raise SizeOverflowError(what, end, config.var_mem_max_size, status=INTERNAL_ERROR, next_step=step)
         if addr + block_bytes > INT64_MAX:
             what = f"a block of {block_bytes} B at logical address {addr}"
             raise SizeOverflowError(what, addr + block_bytes, INT64_MAX, status=INTERNAL_ERROR)

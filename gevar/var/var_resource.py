@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from gevar.align import INT64_MAX, UINT64_MAX
-from gevar.errors import AclError, StateError, VariableError
+from gevar.errors import AclError, SizeOverflowError, StateError, VariableError
 from gevar.status import INTERNAL_ERROR, PARAM_INVALID
 from gevar.types import LogicAddr, MemType, TensorDesc
 from gevar.var.mem_resource import POOL_MEM_TYPES, MemResource, Placement
@@ -231,9 +231,11 @@ class VarResource(VarTables):
 
 
 def _place(request: VarRequest, mem: MemResource, config: MemoryConfig) -> Placement:
-    """Find room for a variable; what a pool refuses becomes an error that names the variable."""
+    """Find room for a variable; errors name it."""
     try:
         return mem.place(request.desc.size, config)
+    except SizeOverflowError as error:
+        raise error.named(f"variable {str(request.key)!r}") from error
     except (AclError, StateError) as error:
         reason = f"there is no {request.mem_type.name} for its {request.desc.size} B: {error}"
         raise VariableError(str(request.key), reason, status=INTERNAL_ERROR) from error

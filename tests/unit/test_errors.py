@@ -53,6 +53,11 @@ CASES: list[tuple[GevarError, dict[str, object], str]] = [
         "1 B + 2 B gives 3, more than 2; use smaller sizes",
     ),
     (
+        SizeOverflowError("1 B", 3, 2, status=1, next_step="use less").named("variable 'w'"),
+        {"what": "variable 'w': 1 B", "value": 3, "limit": 2, "status": 1, "next_step": "use less"},
+        "variable 'w': 1 B gives 3, more than 2; use less",
+    ),
+    (
         FormatError("NCHW (1, 3)", "rank must be 4", destination="NC1HWC0", status=145021),
         {"source": "NCHW (1, 3)", "rule": "rank must be 4", "destination": "NC1HWC0", "status": 145021},
         "NCHW (1, 3) to NC1HWC0: rank must be 4",

@@ -316,7 +316,8 @@ def test_edge_41_memory_comes_from_the_device_asked_for(vm: VarManager, memory: 
 
 
 def test_edge_44_window_addresses_and_sizes_are_checked(vm: VarManager) -> None:
-    with pytest.raises(SizeOverflowError) as caught:
+    told = r"variable 'huge_2_2': 1099511627776 B at offset 0 .* or more variable memory \(set_var_mem_max_size\)"
+    with pytest.raises(SizeOverflowError, match=told) as caught:
         vm.assign_var_mem("huge", None, make_desc(1 << 40, shape=(1,)))
     assert caught.value.status == INTERNAL_ERROR
     assert caught.value.limit == vm.memory_config.var_mem_max_size
