@@ -55,6 +55,7 @@ class ExpandableBlocks(ExpandableState):
                 raise self._asleep_error()
             table = self._table
             if table is not None and not table.page_range.is_alive:
+                self._device.runtime.device_count()  # a runtime that is closed or forked says so
                 raise StateError(f"device {self._device.id} was reset, its memory is gone: call free_memory first")
             try:
                 if table is None:
