@@ -109,15 +109,19 @@ class Session(GraphsOfSession):
         ------
         AclError
             There is no such device (107001).
+        StateError
+            The session is closed.
 
         Source: GE source, runtime/v1/common/runtime/model_rt_var_manager.cc, ModelRtVarManager::Init.
         """
-        manager = self.var_manager
-        most = min(manager.get_var_mem_max_size(), INT64_MAX)
-        sessions = SessionMemAllocator.instance(self.runtime)
-        allocator = sessions.get_var_mem_allocator(self.id, device_id, self.options, max_bytes=max(most, 1))
-        growing = self._growing.setdefault(device_id, CallerDeviceAllocator(allocator))
-        manager.init_expandable_memory_allocator(growing, device_id)
+        with self.lock:
+            self.check_open()
+            manager = self.var_manager
+            most = min(manager.get_var_mem_max_size(), INT64_MAX)
+            sessions = SessionMemAllocator.instance(self.runtime)
+            allocator = sessions.get_var_mem_allocator(self.id, device_id, self.options, max_bytes=max(most, 1))
+            growing = self._growing.setdefault(device_id, CallerDeviceAllocator(allocator))
+            manager.init_expandable_memory_allocator(growing, device_id)
 
     def sleep(
         self,

@@ -62,6 +62,7 @@ class SessionState:
         self._lock = threading.RLock()
         self._own_session_id = session_id
         self._resource: VarResource | None = None
+        self._was_closed = False
         self._mem_resources: dict[MemType, MemResource] = {}
         self._mem_manager: MemoryManager | None = None
         self._config = MemoryConfig()
@@ -287,5 +288,7 @@ class SessionState:
         """Return the tables; raise with GE's status while there are none."""
         resource = self._resource
         if resource is None:
-            raise state_error(f"the manager of session {self._own_session_id} is not initialised: call init", status)
+            closed = "; it was closed, and its variables are gone" if self._was_closed else ""
+            reason = f"the manager of session {self._own_session_id} is not initialised: call init{closed}"
+            raise state_error(reason, status)
         return resource

@@ -102,6 +102,7 @@ class VarManager(VarSleep):
         Differs: edge 4 of docs/differences.md.
         """
         with self._lock:
+            self._was_closed = self._was_closed or self._resource is not None
             self._resource = None
             self._mem_resources = {}
             self._unknown_fields = UnknownFields()

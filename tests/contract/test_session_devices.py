@@ -1,7 +1,7 @@
 """Several devices in one session: blocks, load states and frees of each on its own, the caller's device untouched."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from acl_shim import Runtime
 from acl_shim.host import HostControls
 from acl_shim.host_live import LiveObjects
 from acl_shim.table import new_cell
@@ -125,6 +126,25 @@ def _after_first_use(host: HostControls) -> LiveObjects:
     for number in (D0, D1, D2):
         host_runtime().device(number).enter()
     return live_now(host)
+
+
+def test_handles_that_outlive_their_session_say_that_it_is_closed(runtime: Runtime) -> None:
+    with Session(runtime) as session:
+        session.rt_var_manager.init(D0, 0, 1 << 28)
+        session.init_var_memory(D0)
+        session.var_manager.assign_var_mem("v", None, TensorDesc(DataType.DT_INT8, Format.FORMAT_ND, (4,), size=4))
+        variable = session.var_manager["v"]
+        variable.write(np.zeros(4, np.int8))
+    uses: list[Callable[[], object]] = [
+        variable.read,
+        lambda: variable.write(np.zeros(4, np.int8)),
+        variable.dev_addr,
+        lambda: session.var_manager["w"],
+        lambda: session.init_var_memory(D0),
+    ]
+    for use in uses:
+        with pytest.raises(StateError, match="closed"):
+            use()
 
 
 def test_blocks_are_freed_on_their_owners_device(session: Session, three: HostControls) -> None:

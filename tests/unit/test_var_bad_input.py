@@ -213,7 +213,8 @@ def test_before_init_and_after_destroy(name: str, destroyed: bool) -> None:
         vm.init(0, 7)
         vm.assign_var_mem("v", None, sized(4))
         vm.destroy()
-    with pytest.raises(StateError, match="session 7 is not initialised: call init"):
+    closed = "; it was closed, and its variables are gone" if destroyed else ""
+    with pytest.raises(StateError, match=f"session 7 is not initialised: call init{closed}$"):
         BEFORE_INIT[name](vm)
     vm.check()
     assert not vm.is_var_exist("v")
