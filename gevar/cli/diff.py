@@ -8,9 +8,9 @@ from dataclasses import asdict
 import click
 
 from acl_shim.errors import printable
-from gevar.cli.main import error_text
 from gevar.cli.model_changes import ADDED, REMOVED, Change, model_changes, tensor_changes
 from gevar.cli.output import bundle_option, print_json, shared_options, show_log
+from gevar.cli.run import error_text
 from gevar.errors import GevarError
 from gevar.om import open_om
 from gevar.om.named_tensor import is_tensor_file

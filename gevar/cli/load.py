@@ -4,11 +4,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Column
 
 from acl_shim import Runtime, open_runtime
 from acl_shim.errors import printable, size_text
@@ -141,14 +143,19 @@ def _load(file: str, session: Session, options: _Options, on_progress: _OnProgre
 
 @contextmanager
 def _progress(file: str) -> Iterator[_OnProgress | None]:
-    """Show a bar on stderr while a model is loaded; nothing where stderr is no terminal."""
-    if not sys.stderr.isatty():
+    """Show a bar on stderr while a model is loaded; nothing where stderr is closed, or no terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(binary_units=True))
-    console = Console(stderr=True)
-    with Progress(*columns, TransferSpeedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task(printable(file), total=None)
+    columns = (
+        TextColumn("{task.description}", markup=False, table_column=Column(ratio=2, no_wrap=True)),
+        BarColumn(bar_width=None, table_column=Column(ratio=1)),
+        DownloadColumn(binary_units=True, table_column=Column(no_wrap=True)),
+        TransferSpeedColumn(table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True, expand=True) as bar:
+        task = bar.add_task(printable(Path(file).name), total=None)
 
         def on_progress(done: int, total: int, /) -> None:
             bar.update(task, completed=done, total=total)

@@ -1,18 +1,18 @@
-"""Entry of the command line: the group of commands, and how an error reaches the user.
+"""Entry of the command line: run a command until it ends, or is stopped.
 
-Exit codes: 0 good, 1 a finding or bad input, 2 wrong usage, 3 a device, or memory. An error is one line on stderr;
-`--debug` adds the traceback.
+Exit codes: 0 good, 1 a finding or bad input, 2 wrong usage, 3 a device, or memory; 130 where Ctrl-C stopped the
+command, 143 where SIGTERM did. What takes time to import is imported by `main`, so that it can be stopped too.
 """
 
-import os
+import signal
 import sys
-import traceback
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from acl_shim.errors import one_line, printable
-from gevar.errors import AclError, BackendUnavailableError, GevarError
 
-_FINDING, _USAGE, _DEVICE = 1, 2, 3
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -24,60 +24,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Words after the program's name; by default those of the process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(_run(words))
-
-
-def _run(words: list[str]) -> int:
     try:
-        import click
+        with _sigterm_stops():
+            from gevar.cli.run import run
 
-        from gevar.cli.commands import commands
-    except ModuleNotFoundError as error:
-        if error.name not in {"click", "rich"}:
-            raise
-        print(f"gevar: the command line needs the package {error.name}; install gevar[cli]", file=sys.stderr)
-        return _USAGE
-    try:
-        result = commands.main(words, prog_name="gevar", standalone_mode=False)
-    except click.exceptions.Abort:
+            code = run(words)
+    except KeyboardInterrupt as error:
         print("gevar: stopped", file=sys.stderr)
-        return _FINDING
-    except click.UsageError as error:
-        _show_usage(error.format_message(), error.ctx.command_path if error.ctx else "gevar")
-        return _USAGE
-    except click.ClickException as error:
-        _show(error, "--debug" in words)
-        return error.exit_code
-    except ModuleNotFoundError as error:
-        if error.name != "onnx":
-            raise
-        print("gevar: reading ONNX needs the package onnx; install gevar[models]", file=sys.stderr)
-        return _USAGE
-    except (GevarError, OSError, ValueError, MemoryError) as error:
-        _show(error, "--debug" in words)
-        return _DEVICE if isinstance(error, AclError | BackendUnavailableError | MemoryError) else _FINDING
-    return result if isinstance(result, int) else 0
+        code = 128 + (signal.SIGTERM if isinstance(error, _Terminated) else signal.SIGINT)
+    sys.exit(code)
 
 
-def _show_usage(text: str, command: str) -> None:
-    """Say what is wrong with the words, or print the help that takes the place of a missing command."""
-    if text.startswith("Usage: "):
-        print(text, file=sys.stderr)
-    else:
-        print(f"gevar: {one_line(text).rstrip('.')}; {command} --help tells what it takes", file=sys.stderr)
+@contextmanager
+def _sigterm_stops() -> Iterator[None]:
+    """Let SIGTERM stop a command as Ctrl-C does: what it has got is given back, and the terminal is as before."""
 
+    def stop(*_: object) -> None:
+        raise _Terminated
 
-def _show(error: Exception, debug: bool) -> None:
-    """Print one line for an error."""
-    if debug:
-        for line in traceback.format_exc().splitlines():
-            print(printable(line), file=sys.stderr)
-    print(f"gevar: {one_line(error_text(error))}", file=sys.stderr)
-
-
-def error_text(error: Exception) -> str:
-    """Return what an error says, with its notes; of one of the system the file and the reason, without its number."""
-    text = str(error)
-    if isinstance(error, OSError) and error.filename is not None and not isinstance(error, GevarError):
-        text = f"{os.fsdecode(error.filename)}: {error.strerror}"
-    return "; ".join((text, *getattr(error, "__notes__", ())))
+    is_main = threading.current_thread() is threading.main_thread()  # no other may say what a signal does
+    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
