@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from acl_shim.errors import printable
+from gevar.om.hard_links import check_names
 
+_OPEN_TRIES: Final = 8
+"""How often a file is opened that others change meanwhile, such as a list that they write anew."""
 MAX_MESSAGE_BYTES: Final = (1 << 31) - 1
 """Longest file that is one message: the limit of protobuf."""
 FOLDER_FLAGS: Final = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -81,7 +84,9 @@ def named_file(path: str | os.PathLike[str], flags: int = 0) -> int:
     with _as_os_error(path):
         _check_regular(Path(path).stat(), path)
         fd = os.open(path, os.O_RDONLY | flags | _FILE_FLAGS)
-    return _checked(fd, path, is_own=False)
+    with _closed_if_refused(fd):
+        _check_regular(os.fstat(fd), path)
+    return fd
 
 
 def open_named(path: str | os.PathLike[str], state: FileState | None = None) -> BinaryIO:
@@ -152,26 +157,27 @@ def open_regular(path: str | Path, flags: int, *, dir_fd: int | None = None, is_
         with suppress(FileNotFoundError):
             _check_regular(os.stat(path, dir_fd=dir_fd, follow_symlinks=False), path)
         fd = os.open(path, flags | os.O_NOFOLLOW | _FILE_FLAGS, 0o600, dir_fd=dir_fd)
-    return _checked(fd, path, is_own=is_own)
-
-
-def _checked(fd: int, path: str | os.PathLike[str], *, is_own: bool) -> int:
-    """Return the descriptor of a regular file; close that of another one."""
-    try:
-        _check_regular(os.fstat(fd), path, is_own=is_own)
-    except BaseException:
-        os.close(fd)
-        raise
+    with _closed_if_refused(fd):
+        _check_regular(os.fstat(fd), path)
+        if is_own:
+            check_names(fd, path, dir_fd, is_own=True)
     return fd
 
 
-def _check_regular(found: os.stat_result, path: str | os.PathLike[str], *, is_own: bool = False) -> None:
+@contextmanager
+def _closed_if_refused(fd: int) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def _check_regular(found: os.stat_result, path: str | os.PathLike[str]) -> None:
     if stat.S_ISLNK(found.st_mode):
         raise OSError(errno.ELOOP, "is a symbolic link, which may lead out; copy the file", os.fspath(path))
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "is not a regular file; give one", os.fspath(path))
-    if is_own and found.st_nlink > 1:
-        raise OSError(errno.EINVAL, "has other names, hard links; copy the file", os.fspath(path))
 
 
 def path_inside(folder: Path, name: str | os.PathLike[str]) -> Path:
@@ -220,10 +226,21 @@ def open_inside(folder: Path, path: Path) -> int:
     ------
     OSError
         There is no such file, or something on the way is a link by now (ELOOP, ENOTDIR); it is no regular file, or it
-        has a name outside its folder (EINVAL): a hard link leads out as a symbolic one does.
+        has a name outside its folder (EINVAL): a hard link leads out as a symbolic one does; or it is changed again and
+        again while it is opened (ESTALE).
     """
     if path == folder:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    for _ in range(_OPEN_TRIES - 1):
+        try:
+            return _open_inside(folder, path)
+        except OSError as error:
+            if error.errno != errno.ESTALE:
+                raise
+    return _open_inside(folder, path)
+
+
+def _open_inside(folder: Path, path: Path) -> int:
     top, *between, name = path.parts
     with ExitStack() as stack, _as_os_error(path):
         path.relative_to(folder)
@@ -233,22 +250,6 @@ def open_inside(folder: Path, path: Path) -> int:
             at = os.open(part, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=at)
             stack.callback(os.close, at)
         fd = open_regular(name, os.O_RDONLY, dir_fd=at)
-        try:
-            _check_names(os.fstat(fd), at, path)
-        except BaseException:
-            os.close(fd)
-            raise
+        with _closed_if_refused(fd):
+            check_names(fd, name, at, is_own=False)
         return fd
-
-
-def _check_names(found: os.stat_result, folder: int, path: Path) -> None:
-    """Refuse a file that has more names than there are in its folder."""
-    if found.st_nlink == 1:
-        return
-    with ExitStack() as stack:
-        readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
-        stack.callback(os.close, readable)
-        here = sum(entry.inode() == found.st_ino for entry in stack.enter_context(os.scandir(readable)))
-    if here < found.st_nlink:
-        reason = f"has {found.st_nlink - here} names elsewhere (hard links), which may lead out; copy the file"
-        raise OSError(errno.EINVAL, reason, str(path))
