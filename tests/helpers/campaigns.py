@@ -15,6 +15,7 @@ from tests.golden.var import sequence_campaign
 from tests.helpers import (
     compile_campaign,
     export_campaign,
+    file_constant_campaign,
     memory_campaign,
     model_cache_campaign,
     om_campaign,
@@ -91,6 +92,13 @@ def weights(seed: int, count: int | None) -> str:
     return f"{seen.examples} examples: {'; '.join(kinds)}"
 
 
+def file_constants(seed: int, count: int | None) -> str:
+    """Make up models and graphs with external weights: places, bytes and refusals must be those of the rules."""
+    seen = file_constant_campaign.run(count or file_constant_campaign.FULL_EXAMPLES, seed)
+    found = ", ".join(f"{number} {outcome}" for outcome, number in sorted(seen.outcomes.items()))
+    return f"{found}: all as the rules say"
+
+
 def upload(seed: int, count: int | None) -> str:
     """Upload random regions and buffers in random ways, some with a fault: devices must hold what plain numpy says."""
     seen = upload_campaign.run(count or upload_campaign.FULL_UPLOADS, seed).outcomes
@@ -125,6 +133,7 @@ CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {
     "graphs": graphs,
     "export": export,
     "weights": weights,
+    "file_constants": file_constants,
     "upload": upload,
 }
 

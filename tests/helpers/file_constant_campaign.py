@@ -35,8 +35,8 @@ SIZES: Final = {"a.bin": 4096, "b.bin": 600, "c.bin": 33, "empty.bin": 0}
 TENSORS: Final = (0, 1, 4, 16, 31, 32, 33, 64, 500, 600)
 STORED: Final = (*(0, 32, 64) * 10, 1, -1, -4)
 """Bytes that an output stores beyond its tensor; often as GE pads."""
-FOLDERS: Final = ("", "", "", "./", "stage/")
-ODD_FOLDERS: Final = ("", "", "/made/", "stage/./", "../", "dir/")
+FOLDERS: Final = ("", "", "", "", "./", "stage/", "stage/./", "/made/")
+ODD_FOLDERS: Final = ("", "../", "dir/")
 ERRORS: Final[dict[str, tuple[type[Exception], ...]]] = {
     "variable": (VariableError,),
     "load": (LoadError,),
@@ -134,10 +134,15 @@ def bins(world: World) -> str:
 def weight(world: World, number: int, known: Sequence[rules.Weight]) -> rules.Weight:
     """A FileConstant, often one that is near those before."""
     chance, root = world.chance, world.root
-    if known and chance.random() < 0.25:
+    if known and chance.random() < 0.35:
         like = chance.choice(known)
         names = {"location": like.location, "file_path": like.file_path, "file_id": like.file_id}
         offset, length, tensor = like.offset, like.length, like.tensor_bytes
+        if chance.random() < 0.3:
+            tensor = chance.choice(TENSORS)
+            length = tensor if length else 0
+        if chance.random() < 0.1 and names["location"]:
+            names = {"location": "", "file_path": names["location"], "file_id": ""}
     else:
         is_odd = chance.random() < 0.12
         file = chance.choice(
@@ -153,8 +158,8 @@ def weight(world: World, number: int, known: Sequence[rules.Weight]) -> rules.We
         tensor = chance.choice(TENSORS)
         offset = chance.choice((568, 4064, 4096, 10**6, 2**62, -1) if is_odd else (0, 0, 0, 1, 16, 32, 512))
         length = chance.choice((tensor + 1, tensor - 1, 2**40) if is_odd else (0, tensor, tensor))
-    stored = max(tensor + chance.choice(STORED), 0)
-    near = (BASE + 2048 * (number - 1)) if number and chance.random() < 0.05 else BASE + 2048 * number
+    stored = 0 if chance.random() < 0.05 else max(tensor + chance.choice(STORED), 0)
+    near = (BASE + 2048 * (number - 1)) if number and chance.random() < 0.1 else BASE + 2048 * number
     return rules.Weight(f"w{number}", tensor, stored, near, offset=offset, length=length, **names)
 
 
@@ -192,9 +197,10 @@ def memory_of_caller(
 ) -> Iterator[dict[str, tuple[ExternalWeightAddress, bytes]]]:
     """Memory that holds some files by their names; sometimes it is too small."""
     found: dict[str, tuple[ExternalWeightAddress, bytes]] = {}
+    share = world.chance.choice((0, 0, 0.5))
     with ExitStack() as stack:
         for name in SIZES:
-            if world.chance.random() < 0.08:
+            if world.chance.random() < share:
                 data = world.chance.randbytes(32 * world.chance.choice((1, 4, 19, 128)))
                 addr = memory.malloc_memory(MemType.RT_MEMORY_HBM, "caller", len(data), device_id)
                 stack.callback(memory.free_memory, MemType.RT_MEMORY_HBM, addr, device_id)
