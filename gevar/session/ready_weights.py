@@ -32,7 +32,7 @@ class ReadyWeights:
         """Call a FileConstant ready, whose bytes a model has brought or found."""
         with self._lock:
             self._models[device_id, VarKey(name, desc.format, desc.dtype)] += 1
-            self._var_manager.set_var_is_ready(name, desc, device_id)
+            self._var_manager.set_var_is_ready(name, desc, device_id, is_elsewhere=True)
 
     def remove(self, name: str, desc: TensorDesc, device_id: DeviceId) -> None:
         """Take a model away that is closed; without one, the FileConstant is not ready."""

@@ -79,9 +79,10 @@ class DeviceRecords:
     def rename_ready(self, old: VarKey, new: VarKey) -> None:
         """Carry what was called ready over to another key, on every device; for a caller that holds the lock."""
         for device in self.devices.values():
-            if old in device.ready:
-                device.ready.remove(old)
-                device.ready.add(new)
+            for ready in (device.ready, device.ready_elsewhere):
+                if old in ready:
+                    ready.remove(old)
+                    ready.add(new)
 
     def init_expandable(self, allocator: ExpandableMemoryAllocator, device_id: DeviceId) -> bool:
         """Take blocks of a device from memory that grows, again where a failure had ended it; False when they are."""
@@ -262,7 +263,7 @@ class DeviceRecords:
                 device.version += 1
                 device.memory.clear()
                 device.data.clear()
-                device.ready = set()
+                device.ready = set(device.ready_elsewhere)
                 expandables += device.expandables
                 device.expandables = []
             self.malloc_bytes = 0

@@ -23,19 +23,22 @@ class DeviceState:
         Whether a block's data was loaded, as callers told; by logical address, too.
     ready : set
         Keys of variables that callers called ready.
+    ready_elsewhere : set
+        Keys of these whose memory is not the manager's, so that they stay ready when that is freed.
     expandables : list
         Memory that grows that blocks were taken from; only the last one may be usable.
     version : int
         Raised with every change of `records`.
     """
 
-    __slots__ = ("_resolved", "data", "expandables", "memory", "ready", "records", "version")
+    __slots__ = ("_resolved", "data", "expandables", "memory", "ready", "ready_elsewhere", "records", "version")
 
     def __init__(self, lock: threading.RLock) -> None:
         self.records: dict[LogicAddr, DeviceRecord] = {}
         self.memory: LoadTable[LogicAddr] = LoadTable(lock)
         self.data: LoadTable[int] = LoadTable(lock)
         self.ready: set[VarKey] = set()
+        self.ready_elsewhere: set[VarKey] = set()
         self.expandables: list[ExpandableMemory] = []
         self.version = 0
         self._resolved = ResolvedTable.of((), 0)

@@ -117,23 +117,31 @@ class VarData(VarGraphs):
         """Return whether the data of the variable that starts at an address is absent, being loaded, or loaded."""
         return self._device_records.device(device_id).data.state(logic_addr)
 
-    def set_var_is_ready(self, name: str, desc: TensorDesc, device_id: DeviceId = DEFAULT_DEVICE_ID) -> None:
+    def set_var_is_ready(
+        self, name: str, desc: TensorDesc, device_id: DeviceId = DEFAULT_DEVICE_ID, *, is_elsewhere: bool = False
+    ) -> None:
         """Call a variable ready on a device in the form that a description has; without effect before `init`.
 
-        The variable need not be there. Freeing the memory of variables makes nothing ready any more.
+        The variable need not be there. Freeing the memory of variables takes the word back, except of what is ready in
+        memory that is not the manager's (`is_elsewhere`): that is ready until `set_var_is_not_ready`.
 
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::SetVarIsReady.
         Differs: edges 18 and 20 of docs/differences.md.
         """
         with self._lock:
             if self._resource is not None:
-                self._device_records.device(device_id).ready.add(self._resource.var_key(name, desc))
+                key, device = self._resource.var_key(name, desc), self._device_records.device(device_id)
+                device.ready.add(key)
+                if is_elsewhere:
+                    device.ready_elsewhere.add(key)
 
     def set_var_is_not_ready(self, name: str, desc: TensorDesc, device_id: DeviceId = DEFAULT_DEVICE_ID) -> None:
         """Take back what `set_var_is_ready` said, when the memory of what is no variable of the manager goes."""
         with self._lock:
             if self._resource is not None:
-                self._device_records.device(device_id).ready.discard(self._resource.var_key(name, desc))
+                key, device = self._resource.var_key(name, desc), self._device_records.device(device_id)
+                device.ready.discard(key)
+                device.ready_elsewhere.discard(key)
 
     def is_var_ready(self, name: str, desc: TensorDesc, device_id: DeviceId = DEFAULT_DEVICE_ID) -> bool:
         """Tell whether a variable was called ready on a device; the shape does not count."""

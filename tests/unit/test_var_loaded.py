@@ -182,3 +182,20 @@ def test_other_content_than_was_brought_is_refused(vm: VarManager) -> None:
     assert not begin(other, "file b")
     vm.free_var_memory()
     assert begin(addr, "file b")
+
+
+def test_what_is_ready_elsewhere_stays_so_when_memory_is_freed(vm: VarManager) -> None:
+    names, one = ("own", "else", "c0"), DeviceId(1)
+    for name in names:
+        vm.set_var_is_ready(name, DESC, one, is_elsewhere=name != "own")
+    assert [vm.is_var_ready(name, DESC, one) for name in names] == [True] * 3
+    vm.free_var_memory()
+    assert [vm.is_var_ready(name, DESC, one) for name in names] == [False, True, True]
+    vm.renew_cur_var_desc("c0", DESC.replace(format=0))
+    assert [vm.is_var_ready("c0", desc, one) for desc in (DESC, DESC.replace(format=0))] == [False, True]
+    vm.free_var_memory()
+    assert vm.is_var_ready("c0", DESC.replace(format=0), one)
+    vm.set_var_is_not_ready("else", DESC, one)
+    vm.free_var_memory()
+    assert not vm.is_var_ready("else", DESC, one)
+    assert not vm.is_var_ready("else", DESC)
