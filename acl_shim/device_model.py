@@ -13,7 +13,7 @@ from acl_shim.lease import Lease
 from acl_shim.mem_info import AddressRange
 from acl_shim.model_config import ModelConfig, ModelSource, open_config
 from acl_shim.model_desc import ModelDesc, read_desc
-from acl_shim.owner import Owner
+from acl_shim.owner import StreamOwner
 from acl_shim.table import new_cell
 
 if TYPE_CHECKING:
@@ -71,10 +71,11 @@ def query_model_size(runtime: "Runtime", source: ModelSource) -> ModelSize:
     return ModelSize(work[0], weight[0])
 
 
-class DeviceModel(Owner):
+class DeviceModel(StreamOwner):
     """Own one model that the runtime has loaded; `load_model` makes them.
 
     Closing unloads it. Memory of the caller that it uses must stay until then. A reset of the device takes it away.
+    Load, run and unload belong to one context, that of the device, whatever the calling thread has current.
 
     Thread safety: any thread may use it.
     Source: aclmdlLoadWithConfig, aclmdlUnload.
@@ -85,6 +86,9 @@ class DeviceModel(Owner):
     def __init__(self, device: "Device", lease: Lease, model_id: int) -> None:
         self._desc: ModelDesc | None = None
         super().__init__(device, lease, model_id)
+
+    def _home(self) -> "Device":
+        return self._device
 
     def _give_back(self, handle: int) -> None:
         self._device.runtime.check(self._device.runtime.api.aclmdlUnload(handle), "aclmdlUnload", {"model_id": handle})

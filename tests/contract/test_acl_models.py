@@ -4,7 +4,9 @@ These models are made here or come from the reference; a card takes only those t
 the last test stay on the host runtime.
 """
 
+import json
 import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from acl_shim.mem_info import AddressRange
 from acl_shim.model_codes import GeErrorCode, ModelConfigAttr
 from acl_shim.model_config import ModelConfig
 from acl_shim.model_desc import ModelTensor
+from acl_shim.table import new_cell
 from gevar.om import open_om
 from gevar.om.partition import PartitionType
 from tests.helpers.models import small_model
@@ -42,6 +45,34 @@ def small(tmp_path: Path) -> Path:
 
 def code_of(error: pytest.ExceptionInfo[AclError]) -> GeErrorCode:
     return GeErrorCode(error.value.code)
+
+
+def test_a_model_is_unloaded_in_the_context_it_was_loaded_in(small: Path, device: Device, host: HostControls) -> None:
+    """From a thread on another device, which stays current there."""
+    trace = small.with_name("trace")
+    other, found = host_runtime().device(1), list[int]()
+
+    def unload() -> None:
+        other.enter()
+        host.adjust(trace=str(trace))
+        try:
+            model.close()
+        finally:
+            host.adjust(trace="off")
+        cell = new_cell("int32_t *")
+        host_runtime().api.aclrtGetDevice(cell)
+        found.append(cell[0])
+
+    model = load_model(device, small)
+    context = device.lease().context
+    thread = threading.Thread(target=unload)
+    thread.start()
+    thread.join()
+    calls = [json.loads(line) for line in trace.read_text().splitlines()]
+    names = [call["function"] for call in calls]
+    before = calls[names.index("aclmdlUnload") - 1]
+    assert (before["function"], before["arguments"]) == ("aclrtSetCurrentContext", {"context": hex(context)})
+    assert found == [1]
 
 
 @pytest.mark.parametrize("name", [WHOLE, "om/vae_atc180.om", "om/a3c_pong_atc175.om", EXTERNAL])
