@@ -80,6 +80,9 @@ def _asked(tensor: FileTensor, loading: Loading) -> _Asked:
     if len(op.output_offsets) != 1:
         reason = f"it has {len(op.output_offsets)} output offsets; a FileConstant has one"
         raise VariableError(op.name, reason, status=PARAM_INVALID)
+    if op.output_offsets[0] < 0:
+        reason = f"its logical address is {op.output_offsets[0]}: give a number from 0"
+        raise VariableError(op.name, reason, status=PARAM_INVALID)
     info = file_constant_info(op, loading.paths_by_id)
     return _Asked(op, info, LogicAddr(op.output_offsets[0]), loading.external_weights.get(info.base_name))
 

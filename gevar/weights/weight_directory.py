@@ -148,7 +148,8 @@ class WeightDirectory:
         if info.named_by == FILE_PATH:
             return Path(info.file)
         if self.path is None:
-            raise _refused(info, info.file, "no directory is known for a model from memory; give weight_dir")
+            reason = "no directory is known for a model from memory; give weight_dir, or a graph ge.externalWeightDir"
+            raise _refused(info, info.file, reason)
         if info.base_name in ("", "."):
             raise _refused(info, info.file, "names no file")
         if info.folder and (known := self._folders_by_name.setdefault(info.base_name, info.folder)) != info.folder:

@@ -105,6 +105,13 @@ def test_a_file_that_was_changed_meanwhile_is_not_shared(session: Session, tmp_p
             assert first.read("b").tobytes() == BYTES[512:544]
 
 
+def test_an_address_below_0(session: Session, tmp_path: Path) -> None:
+    ops = [file_constant("a", -512, 8, location="a.bin")]
+    with pytest.raises(VariableError, match="'a': its logical address is -512: give a number from 0"):
+        load_model(write_model(tmp_path, ops, {"a.bin": BYTES[:64]}), session=session)
+    assert live_blocks(session) == 0
+
+
 def test_two_weights_at_one_logical_address(session: Session, tmp_path: Path) -> None:
     """The map that operators find their memory by has one place for an address; GE keeps the last."""
     same = file_constant("a", BASE, 8, location="a.bin"), file_constant("b", BASE, 8, location="a.bin")
