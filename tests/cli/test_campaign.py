@@ -63,6 +63,7 @@ def test_export_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     name, seed, verdict, result = row(capsys)
     assert (name, seed, verdict) == ("export", "11", "passed")
     assert re.match(r"2 kills \(.*\), \d ended before; \d+ models and \d+ listed regions were looked at", result)
+    assert re.search(r"; 50 exports of any model \(\d+ in mode 1, .*\), all as the rules say$", result)
 
 
 def test_weights_campaign(capsys: pytest.CaptureFixture[str]) -> None:

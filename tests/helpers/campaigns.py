@@ -15,6 +15,7 @@ from tests.golden.var import sequence_campaign
 from tests.helpers import (
     compile_campaign,
     export_campaign,
+    export_models,
     file_constant_campaign,
     memory_campaign,
     model_cache_campaign,
@@ -75,11 +76,15 @@ def graphs(seed: int, count: int | None) -> str:
 
 
 def export(seed: int, count: int | None) -> str:
-    """Export weights by two processes to one folder and kill one: what models and lists name must be whole."""
-    seen = export_campaign.run(count or export_campaign.FULL_KILLS, seed)
+    """Export weights by two processes and kill one, then any model to any folder: all must be as the rules say."""
+    kills = count or export_campaign.FULL_KILLS
+    seen = export_campaign.run(kills, seed)
     kinds = ", ".join(f"{count} by {kind}" for kind, count in sorted(seen.kills.items()))
     looked = f"{seen.models} models and {seen.regions} listed regions were looked at, all whole"
-    return f"{seen.kills.total()} kills ({kinds}), {seen.survived} ended before; {looked}"
+    exports = export_models.run(kills * export_models.FULL_EXPORTS // export_campaign.FULL_KILLS, seed)
+    ends = ", ".join(f"{number} {end}" for end, number in sorted(exports.items()))
+    killed = f"{seen.kills.total()} kills ({kinds}), {seen.survived} ended before; {looked}"
+    return f"{killed}; {exports.total()} exports of any model ({ends}), all as the rules say"
 
 
 def weights(seed: int, count: int | None) -> str:

@@ -1,4 +1,7 @@
-"""Random exports into one folder, damaged and filled in between, each held against `tests.helpers.export_rules`."""
+"""Random exports into one folder, damaged and filled in between, each held against `tests.helpers.export_rules`.
+
+What was exported to folders that nobody damaged goes to other folders, and back into the model, and must be the same.
+"""
 
 import os
 import random
@@ -12,10 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from gevar.om import OmBuilder, StreamedBytes
+from gevar.om.stored_bytes import read_all
+from gevar.session.relocation import relocate_model
+from gevar.session.weight_sources import open_weights
 from gevar.types import DataType, Format, TensorDesc
 from tests.helpers.export_rules import META, SIDE, Weight, check_folder, check_model, exported, read_folder
+from tests.helpers.om_tree import file_trees
 
-FULL_EXPORTS = 5000
+FULL_EXPORTS = 2500
 EXPORTS_PER_FOLDER = 8
 PREFIXES = ("a", "b.c", "weight", "é x")
 NAMES = ("w", "a/b/w", "../../w", "/w", "w_", "ünï", "a b\n", "meta.json", "w" * 300, "-0", "{}", "\\")
@@ -81,15 +88,16 @@ def run(count: int, seed: int) -> Counter[str]:
     chance, seen = random.Random(seed), Counter[str]()
     while seen.total() < count:
         with tempfile.TemporaryDirectory() as root:
+            damage_share = chance.choice((0, 0.5))
             for _ in range(min(EXPORTS_PER_FOLDER, count - seen.total())):
-                seen[_export(Path(root), chance)] += 1
+                seen[_export(Path(root), chance, damage_share)] += 1
     return seen
 
 
-def _export(root: Path, chance: random.Random) -> str:
+def _export(root: Path, chance: random.Random, damage_share: float) -> str:
     """Damage a folder, perhaps, and export into it, perhaps onto a disk that fills; return how that ended."""
     folder = root / "weight"
-    if folder.exists() and chance.random() < 0.5:
+    if folder.exists() and chance.random() < damage_share:
         chance.choice(DAMAGES)(folder, chance)
     names = chance.sample(NAMES, chance.randrange(len(NAMES)))
     weights = [weight(chance, name) for name in names]
@@ -110,7 +118,35 @@ def _export(root: Path, chance: random.Random) -> str:
     assert not [*root.rglob(".gevar-*")]
     if not places:
         assert _tree(root) | {str(target): b""} == tree | {str(target): b""}
+    if not damage_share:
+        _move(target, weights)
     return f"in mode {mode}" if places else "with nothing to move"
+
+
+def _move(path: Path, weights: list[Weight]) -> None:
+    """Relocate a model, whose tensors must stay the same."""
+    plain = {one.name: (one.dtype, one.shape, one.data) for one in weights}
+    assert tensors(path) == plain
+    with tempfile.TemporaryDirectory() as other:
+        relocate_model(path, Path(other) / "file.om")
+        assert tensors(Path(other) / "file.om") == plain
+        named = {node: plain[name] for node, name in zip(tensor_nodes(path), plain, strict=True)}
+        for kind in ("const", "constant"):
+            relocate_model(path, Path(other) / f"{kind}.om", kind=kind)  # type: ignore[arg-type]
+            assert tensors(Path(other) / f"{kind}.om") == named, "nodes keep the names of external weights"
+
+
+def tensors(path: Path) -> dict[str, tuple[int, tuple[int, ...], bytes]]:
+    """Return type, shape and bytes of the tensors of a model."""
+    with open_weights(path) as source:
+        return {one.name: (int(one.dtype), tuple(one.shape), read_all(one.data)) for one in source.tensors()}
+
+
+def tensor_nodes(path: Path) -> list[str]:
+    """Return the names of the nodes of a model that have tensors, in their order."""
+    kinds = (b"Const", b"Constant", b"FileConstant")
+    ((tree, _),) = file_trees(path.read_bytes())
+    return [op["name"].decode() for graph in tree["graph"] for op in graph.get("op", []) if op["type"] in kinds]
 
 
 def _tree(root: Path) -> dict[str, bytes | None]:
