@@ -14,7 +14,7 @@ from acl_shim.mem_info import AddressRange
 from acl_shim.model_config import ModelConfig, ModelSource, open_config
 from acl_shim.model_desc import ModelDesc, read_desc
 from acl_shim.owner import StreamOwner
-from acl_shim.table import new_cell
+from acl_shim.table import new_cell, path_bytes
 
 if TYPE_CHECKING:
     from acl_shim.device import Device
@@ -55,6 +55,8 @@ def query_model_size(runtime: "Runtime", source: ModelSource) -> ModelSize:
         The runtime does not take it for a model that can be run.
     StateError
         The library lacks the call.
+    ValueError
+        No file can have the path.
 
     Thread safety: any thread may call.
     Source: aclmdlQuerySize, aclmdlQuerySizeFromMem.
@@ -62,7 +64,7 @@ def query_model_size(runtime: "Runtime", source: ModelSource) -> ModelSize:
     runtime.start()
     work, weight = new_cell("size_t *"), new_cell("size_t *")
     if isinstance(source, str | os.PathLike):
-        code = runtime.api.aclmdlQuerySize(os.fsencode(source), work, weight)
+        code = runtime.api.aclmdlQuerySize(path_bytes(source), work, weight)
         runtime.check(code, "aclmdlQuerySize", {"path": os.fspath(source)})
     else:
         with read_access(source) as held:

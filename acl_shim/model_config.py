@@ -12,7 +12,7 @@ from acl_shim.errors import Argument
 from acl_shim.host_memory import HostBuffer, read_access
 from acl_shim.mem_info import AddressRange
 from acl_shim.model_codes import ModelConfigAttr, ModelLoadType
-from acl_shim.table import address_of, new_c_text, new_cell
+from acl_shim.table import address_of, new_c_text, new_cell, path_bytes
 
 if TYPE_CHECKING:
     from acl_shim.runtime import Runtime
@@ -80,7 +80,7 @@ class _OpenConfig:
         self.check(code, "aclmdlSetConfigOpt", {"attr": attr, "value": value})
 
     def set_path(self, attr: ModelConfigAttr, path: ModelFile) -> None:
-        text = new_c_text(os.fsencode(path))  # the runtime copies it
+        text = new_c_text(path_bytes(path))  # the runtime copies it
         cell = new_cell("uintptr_t *", address_of(text))
         code = self._runtime.api.aclmdlSetConfigOpt(self.handle, attr, address_of(cell), 8)
         self.check(code, "aclmdlSetConfigOpt", {"attr": attr, "value": os.fspath(path)})
@@ -91,7 +91,7 @@ class _OpenConfig:
             self.set(size_attr, memory.size_bytes)
 
     def set_external(self, file: str, memory: AddressRange) -> None:
-        name = os.fsencode(file)
+        name = path_bytes(file)
         code = self._runtime.api.aclmdlSetExternalWeightAddress(self.handle, name, memory.base, memory.size_bytes)
         arguments: dict[str, Argument] = {"file": file, "addr": memory.base, "size_bytes": memory.size_bytes}
         self.check(code, "aclmdlSetExternalWeightAddress", arguments)
@@ -106,7 +106,7 @@ def open_config(runtime: "Runtime", source: ModelSource, config: ModelConfig) ->
     AclError
         The runtime refuses an option.
     TypeError, ValueError
-        The model is neither a path nor a buffer.
+        The model is neither a path nor a buffer, or no file can have the path or the name of external weights.
     StateError
         The library lacks the model calls.
     """

@@ -76,6 +76,23 @@ def new_c_text(content: bytes) -> CharArray:
     return CharArray(ffi.new("char[]", content))
 
 
+def path_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return a path as C takes it.
+
+    Raises
+    ------
+    ValueError
+        It has a zero byte, where C would end it, or no file can have it.
+    """
+    try:
+        content = os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"path {os.fspath(path)!r} is no text that a file can have: {error}") from error
+    if b"\0" in content:
+        raise ValueError(f"path {os.fspath(path)!r} has a zero byte, where C would end it: name a file without")
+    return content
+
+
 def read_text(text: CharArray) -> str:
     """Return the text in an array, up to its first zero."""
     return cast(bytes, ffi.string(text)).decode("utf-8", "replace")

@@ -1,5 +1,6 @@
 """A source as a stream for the reader of ZIP archives, which takes a list of files of any length into memory."""
 
+import errno
 import io
 import struct
 import zipfile
@@ -52,10 +53,10 @@ class ArchiveStream(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set the offset in bytes that is read next, and return it; raises `ValueError` before the start."""
+        """Set the offset in bytes that is read next, and return it; raises `OSError` before the start."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size_bytes}[whence]
         if start + offset < 0:
-            raise ValueError(f"a place before the start: {start + offset}")
+            raise OSError(errno.EINVAL, f"a place before the start: {start + offset}")  # as zipfile expects of a file
         self._at = start + offset
         return self._at
 

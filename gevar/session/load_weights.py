@@ -118,10 +118,10 @@ def load_weights(
 
 def _file(path: Path) -> WeightFile | None:
     """Return what a file is now; None where it is not there, which who opens it says."""
-    real = Path(os.path.realpath(path))
     try:
+        real = Path(os.path.realpath(path))
         return WeightFile(real, file_state(real.stat()))
-    except OSError:
+    except (OSError, ValueError):
         return None
 
 

@@ -134,3 +134,9 @@ def test_a_turned_array_that_is_not_there_is_not_allocated(tmp_path: Path) -> No
         archive.writestr("w.npy", head)
     with pytest.raises(ModelFileError, match="takes 8000000000000 B"):
         read_tensors(tmp_path / "w.npz")
+
+
+@pytest.mark.parametrize("ending", [".npz", ".safetensors"])
+def test_a_file_without_tensors(tmp_path: Path, ending: str) -> None:
+    write_tensors(tmp_path / f"none{ending}", [])
+    assert read_tensors(tmp_path / f"none{ending}") == []
