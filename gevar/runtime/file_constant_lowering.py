@@ -1,7 +1,8 @@
 """FileConstants in the execution graph: a kernel of the init part brings their bytes, once per load.
 
-A session that has the FileConstant as a variable gives its place, and no file is touched. Else the kernel gets memory
-and copies the bytes from the file; nodes of one slice share it. Memory of the caller's for a file comes before that.
+A session that has a variable of the FileConstant's name gives its place, and no file is touched; so it is for a graph
+that a session runs, whose `GraphVarVisitor` has brought the bytes. Else the kernel gets memory and copies the bytes
+from the file. Nodes of one slice share the kernel. Memory of the caller's for a file comes before all that.
 
 Source: GE source, runtime/v2/lowering and runtime/v2/kernel, file_constant.cc (FileConstantKernel,
 FileConstantUserMemKernel).
@@ -112,7 +113,8 @@ def file_constant(context: KernelContext, inputs: Sequence[object], value: objec
     StateError
         An input is missing (status FAILED).
     VariableError
-        Its length is above the size of the output.
+        Its length is above the size of the output or below that of the tensor; or the session has a smaller variable of
+        its name (status PARAM_INVALID).
     LoadError
         The file is not there, ends early, or leads out of its directory.
     AclError, OutOfMemoryError
@@ -126,6 +128,9 @@ def file_constant(context: KernelContext, inputs: Sequence[object], value: objec
     info = input_of(KERNEL_FILE_CONSTANT, (value,), 0, FileConstantInfo)
     known = _of_session(session, name, context.device_id)
     if known is not None:
+        if known.size_bytes < info.tensor_bytes:
+            reason = f"the session's variable of this name has {known.size_bytes} B, the tensor {info.tensor_bytes} B"
+            raise VariableError(name, reason, status=PARAM_INVALID)
         return (known,)
     region = info.region(weight_dir.find(info))
     return (_loaded(region, max(size_bytes, region.size_bytes), allocator.manager, context),)

@@ -77,6 +77,8 @@ class GraphsOfSession:
             named with its node.
         VariableError, ModelFileError, FormatError
             A variable has no memory or cannot be converted; the cache is damaged.
+        ValueError
+            The option ``ge.exec.value_bins`` cannot be read.
         AclError, OutOfMemoryError, StateError
             The device refuses memory or a copy; the session is closed, or its variables sleep.
 
@@ -120,9 +122,9 @@ class GraphsOfSession:
         Raises
         ------
         ValueError
-            An input is missing, unknown, or of another type or shape. Nothing has run.
+            An input is missing, unknown, or of another type or shape. Nothing has run. Or as `compile`.
         GraphError, VariableError, ModelFileError, FormatError, LoadError
-            As `compile`; or a constant cannot be loaded.
+            As `compile`; or a constant cannot be loaded, or has other bytes under its name in the session.
         AclError, OutOfMemoryError, StateError
             As `compile`. Variables that were written before hold their new values.
 

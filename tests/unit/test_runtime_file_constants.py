@@ -103,6 +103,39 @@ def test_a_variable_of_the_session_comes_first(model: Model, tmp_path: Path) -> 
         assert executor.execute([holder, other]) == [DATA[100:164], DATA[:64]]
 
 
+def test_a_variable_of_the_session_that_is_too_small(model: Model) -> None:
+    vm = VarManager(1)
+    manager = ModelRtVarManager(1, vm, model.memory)
+    manager.init(ZERO, 1 << 37, 4096)
+    small = TensorDesc(DataType.DT_INT8, Format.FORMAT_ND, (8,), size=8)
+    manager.restore_device_variables([VarOp("a", "Variable", (small,), (1 << 37,))], ZERO)
+    model.session = RtSession(1, manager)
+    model.lower(constant("a", location="w.bin"))
+    with model.executor() as executor, pytest.raises(VariableError, match=r"'a'.* has 8 B, the tensor 16 B") as caught:
+        executor.load()
+    assert caught.value.status == PARAM_INVALID
+
+
+def test_a_path_and_a_location_of_one_name_are_two_files(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "w.bin").write_bytes(DATA[64:])
+    holders = [model.lower(constant(attr, **{attr: "w.bin"})).addr for attr in ("location", "file_path")]
+    assert len(model.kernels()) == 2
+    with model.executor() as executor:
+        executor.load()
+        assert executor.execute(holders) == [DATA[:64], DATA[64:128]]
+
+
+def test_memory_of_the_caller_for_two_files_of_one_name(model: Model) -> None:
+    user_memory = {"w.bin": (1 << 40, 64)}
+    model.lower(constant("a", location="one/w.bin"), user_memory)
+    model.lower(constant("b", location="w.bin"), user_memory)
+    with pytest.raises(VariableError, match=r"'c': memory is given for w\.bin, .* in one and in two"):
+        model.lower(constant("c", location="two/w.bin"), user_memory)
+
+
 def test_memory_of_the_caller_comes_before_the_file(model: Model) -> None:
     addr = model.memory.malloc_memory(MemType.RT_MEMORY_HBM, "of the caller", 64, ZERO)
     model.memory.memcpy_in(addr, 64, DATA[:64], ZERO)
