@@ -19,6 +19,7 @@ from gevar.session.host_kernels import Array
 from gevar.session.load import load_model
 from gevar.session.session import Session
 from gevar.types import DeviceId, LogicAddr, MemType, TensorDesc
+from gevar.var import LoadState
 from gevar.weights import WeightDirectory
 
 GraphInputs = Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike]
@@ -91,7 +92,7 @@ class GraphExecutor:
         arrays = self._checked(inputs)
         if self._session.var_manager.is_asleep(self._device_id):
             raise StateError(f"the variables sleep on device {self._device_id}: call wake first")
-        if self._places() != self._loaded_places:  # their memory was freed since
+        if self._places() != self._loaded_places:  # their memory was freed since, or their bytes discarded
             self._executor.unload()
             self._load()
         with ExitStack() as stack:
@@ -110,10 +111,14 @@ class GraphExecutor:
         self._executor.load()
         self._loaded_places = self._places()
 
-    def _places(self) -> list[int]:
-        """Where the variables and Constants lie now."""
+    def _places(self) -> list[tuple[int, LoadState]]:
+        """Where variables and constants lie now, and whether what was brought there is there."""
         vm, device_id = self._session.var_manager, self._device_id
-        return [vm.get_var_memory_addr(LogicAddr(op.output_offsets[0]), device_id=device_id) for op in self._ops]
+        addrs = [LogicAddr(op.output_offsets[0]) for op in self._ops]
+        return [
+            (vm.get_var_memory_addr(addr, device_id=device_id), vm.get_var_load_state(addr, device_id))
+            for addr in addrs
+        ]
 
     def _checked(self, inputs: GraphInputs) -> dict[str, Array]:
         """Inputs as contiguous arrays by name, in order, held against the descriptions."""

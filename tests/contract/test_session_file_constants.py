@@ -17,7 +17,7 @@ from gevar.session import graph_executor, graph_lowering
 from gevar.status import PARAM_INVALID, UNSUPPORTED
 from gevar.types import Format, TensorDesc
 from tests.helpers.runtime import host_runtime
-from tests.helpers.training_graphs import F32, op, outputs
+from tests.helpers.training_graphs import F32, const, op, outputs
 
 ROW = TensorDesc(F32, Format.FORMAT_ND, (4,), size=16)
 VALUES = np.arange(8, dtype=np.float32)
@@ -80,6 +80,23 @@ def test_the_init_part_asks_the_session_once_per_load(host: HostControls, folder
         session.var_manager.free_var_memory()
         assert session.run(1)[0].tolist() == (VALUES[:4] * 2).tolist()
         assert calls == ["w0", "w1"] * 2
+
+
+@pytest.mark.parametrize("kinds", [["FileConstant"], ["Constant"], None])
+def test_what_was_discarded_is_brought_again(host: HostControls, folder: Path, kinds: list[str] | None) -> None:
+    """The memory is where it was, without the bytes."""
+    graph = ComputeGraph("g")
+    sources = [weight(graph, "w", location="w.bin"), const(graph, "c", VALUES[4:], ROW, "Constant")]
+    outputs(graph, *(op(graph, f"twice_{node.name}", "Add", [node, node], ROW) for node in sources))
+    wanted = [VALUES[:4] * 2, VALUES[4:] * 2]
+    with Session(host_runtime(), options={WEIGHTS: str(folder / "weights")}) as session:
+        session.add_graph(1, graph)
+        assert np.array_equal(session.run(1), wanted)
+        for _ in range(2):
+            session.sleep(kinds, "discard")
+            session.wake()
+            assert np.array_equal(session.run(1), wanted)
+        assert session.var_manager.is_var_ready("w", ROW)
 
 
 def test_nodes_of_one_slice_ask_once(host: HostControls, folder: Path, calls: list[object]) -> None:
