@@ -1,7 +1,8 @@
 """Files of external weights by themselves, as export writes them for the FileConstants of models.
 
 A file of one content, `weight_<SHA-256>`, is one tensor. A combined file, `<prefix>_weight_combined`, has a tensor for
-each region that `digests.json` beside it lists; it is one tensor where nothing is listed. Types and shapes are with
+each region that `digests.json` beside it lists, named by its offset, and its length where several begin there; it is
+one tensor where nothing is listed. Types and shapes are with
 the models, so each tensor is a row of bytes. Bytes that are read to the end are compared with the SHA-256 in the name
 of the file, or with the digest that is listed.
 """
@@ -9,6 +10,7 @@ of the file, or with the digest that is listed.
 import hashlib
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
@@ -53,8 +55,17 @@ def read_file_constant_file(path: str | PathLike[str]) -> list[NamedTensor]:
     side = folder / DIGESTS_FILE
     listed = read_digests(side, folder) if side.exists() else []
     regions = [one for one in listed if one.file == name]
+    at = Counter(one.offset for one in regions)
     tensors = [
-        _tensor(f"{name}@{one.offset}", source, one.offset, one.length, xxhash.xxh3_128, one.digest) for one in regions
+        _tensor(
+            f"{name}@{one.offset}" + (f"+{one.length}" if at[one.offset] > 1 else ""),
+            source,
+            one.offset,
+            one.length,
+            xxhash.xxh3_128,
+            one.digest,
+        )
+        for one in regions
     ]
     return tensors or [_tensor(name, source, 0, source.size_bytes, None, "")]
 

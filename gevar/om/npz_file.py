@@ -34,6 +34,8 @@ _HEADER_ERRORS: Final = (
     *(ValueError, TypeError, LookupError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError),
 )
 """What numpy raises for a header that is none, which it reads by Python's parser."""
+_ARCHIVE_MAGIC: Final = (b"PK\x03\x04", b"PK\x05\x06")
+"""How an archive begins, the second one that is empty."""
 _MOST_PACKED: Final = 1032
 """DEFLATE makes at most so many bytes of one."""
 _MAX_TURNED_BYTES: Final = 256 << 20
@@ -81,13 +83,15 @@ def read_npz(path: str | PathLike[str]) -> list[NamedTensor]:
     """
     source = ByteSource.of_file(path)
     try:
+        if (head := source.read(0, min(4, source.size_bytes), "npz")) not in _ARCHIVE_MAGIC:
+            raise source.error(0, "npz", f"begins with {head!r}, as no zip archive does; save it with numpy")
         with _opened(source) as archive:
             _check_sizes(source, archive.infolist())
             found = [_member(source, archive, info) for info in archive.infolist()]
     except ModelFileError:
         raise
     except ARCHIVE_ERRORS as error:
-        raise source.error(0, "npz", f"a damaged zip archive: {error or type(error).__name__}") from error
+        raise source.error(0, "npz", f"a damaged zip archive: {str(error) or type(error).__name__:.200}") from error
     finally:
         source.close()
     return [tensor for tensor in found if tensor is not None]
@@ -166,7 +170,7 @@ def _member(source: ByteSource, archive: zipfile.ZipFile, info: zipfile.ZipInfo)
         except ARCHIVE_ERRORS as error:
             if isinstance(error, ModelFileError):
                 raise
-            raise ModelFileError(source.name, None, f"array {name:.60}", str(error)) from error
+            raise ModelFileError(source.name, None, f"array {name:.60}", f"{error!s:.200}") from error
         finally:
             opened.close()
 

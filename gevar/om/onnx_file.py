@@ -87,9 +87,9 @@ def read_onnx(path: str | PathLike[str]) -> list[NamedTensor]:
     found: dict[str, NamedTensor] = {}
     times = Counter[str]()
     for graph, name, stored in _tensors(reader, model):
-        unique = name
+        unique = reader.text(name, "a name")
         while unique in found:
-            base = f"{graph}/{name}"
+            base = f"{reader.text(graph, 'the name of a graph')}/{name}"
             times[base] += 1
             unique = base if times[base] == 1 else f"{base}/{times[base]}"
         found[unique] = reader.tensor(unique, stored)
@@ -128,6 +128,12 @@ class _Reader:
     def error(self, name: str, reason: str) -> ModelFileError:
         return ModelFileError(self._path, None, f"tensor {name:.60}", reason)
 
+    def text(self, text: object, what: str) -> str:
+        """Return a text of the model, which comes as bytes where it is not UTF-8."""
+        if not isinstance(text, str):
+            raise ModelFileError(self._path, None, "ONNX model", f"{what} is {text!r:.60}, not UTF-8; save it again")
+        return text
+
     def tensor(self, name: str, stored: "onnx.TensorProto") -> NamedTensor:
         import onnx
 
@@ -155,12 +161,12 @@ class _Reader:
         return NamedTensor(name, dtype, shape, data)
 
     def _external(self, name: str, stored: "onnx.TensorProto") -> StreamedBytes:
-        entries = {entry.key: entry.value for entry in stored.external_data}
+        entries = {entry.key: self.text(entry.value, f"{entry.key!r:.60}") for entry in stored.external_data}
         location = entries.get("location", "")
         source = self._source(name, location)
         try:
             offset = int(entries.get("offset", 0))
-            length = int(entries.get("length", source.size_bytes - offset))
+            length = int(entries.get("length", max(source.size_bytes - offset, 0)))
         except ValueError as error:
             raise self.error(name, f"offset or length of its external data is no number: {error!s:.60}") from error
         if offset < 0 or length < 0 or offset + length > source.size_bytes:
@@ -183,8 +189,8 @@ class _Reader:
                     digest.update(chunk)
                 self._sha1[file.name] = digest.hexdigest()
             if self._sha1[file.name] != wanted.lower():
-                reason = f"its external data {file.name} have the SHA-1 {self._sha1[file.name]}, not {wanted:.60}"
-                raise self.error(name, f"{reason}: they are damaged, fetch them again")
+                reason = f"the file {file.name} of its bytes has the SHA-1 {self._sha1[file.name]}, not {wanted:.60}"
+                raise self.error(name, f"{reason}: it is damaged, fetch it again")
 
         return read
 

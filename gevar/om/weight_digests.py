@@ -10,15 +10,19 @@ Regions are in the order of file and offset. A file is named without a directory
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from gevar.errors import ModelFileError
+from gevar.om.json_fields import strict_json
 from gevar.om.source import ByteSource
 
 DIGESTS_FILE: Final = "digests.json"
 MAX_DIGESTS_BYTES: Final = 256 << 20
 """Longest side file that is read: more than a million regions."""
+_MAX_VALUES_BYTES: Final = 1 << 30
+"""Most bytes of memory that the values of a side file may take: those of more than a million regions."""
 _LIST: Final = "xxh3_128"
 
 
@@ -47,8 +51,18 @@ def parse_digests(data: bytes) -> list[RegionDigest]:
         parsed = json.loads(data)
     except (ValueError, RecursionError):
         return []
+    return _regions(_rows(parsed) or [])
+
+
+def _rows(parsed: object) -> list[object] | None:
+    """Return the list of a side file; None where it has none."""
     rows = parsed.get(_LIST) if isinstance(parsed, dict) else None
-    return [one for row in (rows if isinstance(rows, list) else ()) if (one := _region(row)) is not None]
+    return rows if isinstance(rows, list) else None
+
+
+def _regions(rows: list[object]) -> list[RegionDigest]:
+    """Return the rows that have the right form."""
+    return [one for row in rows if (one := _region(row)) is not None]
 
 
 def _region(row: object) -> RegionDigest | None:
@@ -58,11 +72,11 @@ def _region(row: object) -> RegionDigest | None:
     is_name = isinstance(file, str) and file not in ("", ".", "..") and "/" not in file and "\0" not in file
     if not is_name or not isinstance(digest, str) or type(offset) is not int or type(length) is not int:
         return None
-    return RegionDigest(str(file), offset, length, digest) if offset >= 0 and length >= 0 else None
+    return RegionDigest(str(file), offset, length, digest.lower()) if offset >= 0 and length >= 0 else None
 
 
 def read_digests(path: str | Path, folder: Path | None = None) -> list[RegionDigest]:
-    """Return the regions of a side file, all of which must have the right form.
+    """Return the regions of a side file, each once, in the order of file and offset; all must have the right form.
 
     Parameters
     ----------
@@ -74,7 +88,8 @@ def read_digests(path: str | Path, folder: Path | None = None) -> list[RegionDig
     Raises
     ------
     ModelFileError
-        The file cannot be opened, is longer than 256 MiB, is no side file, or a region in it has another form.
+        The file cannot be opened, is longer than 256 MiB, is no side file, a region in it has another form, or there
+        are two digests for one region.
     """
     source = ByteSource.of_file(path) if folder is None else ByteSource.of_file_in(folder, Path(path))
     try:
@@ -83,12 +98,19 @@ def read_digests(path: str | Path, folder: Path | None = None) -> list[RegionDig
         data = source.read(0, source.size_bytes, "digests")
     finally:
         source.close()
-    found = parse_digests(data)
     try:
-        rows = json.loads(data)[_LIST]
-        is_whole = isinstance(rows, list) and len(rows) == len(found)
-    except (ValueError, RecursionError, LookupError, TypeError) as error:
+        rows = _rows(strict_json(data, _MAX_VALUES_BYTES))
+    except ValueError as error:
         raise ModelFileError(Path(path), 0, "digests", f"is no list of {_LIST} digests: {error}") from error
-    if not is_whole:
-        raise ModelFileError(Path(path), 0, "digests", f"only {len(found)} regions in it have the right form")
-    return found
+    if rows is None:
+        raise ModelFileError(Path(path), 0, "digests", f"is no list of {_LIST} digests; export the weights again")
+    found = _regions(rows)
+    if len(found) < len(rows):
+        reason = f"only {len(found)} regions in it have the right form, of {len(rows)}; export the weights again"
+        raise ModelFileError(Path(path), 0, "digests", reason)
+    ordered = sorted(set(found), key=lambda one: (one.file, one.offset, one.length))
+    for one, other in pairwise(ordered):
+        if (one.file, one.offset, one.length) == (other.file, other.offset, other.length):
+            reason = f"there are two digests for {one.length} B at {one.offset} of {one.file:.60}; export it again"
+            raise ModelFileError(Path(path), 0, "digests", reason)
+    return ordered

@@ -1,6 +1,7 @@
 """Weights of ONNX files: initialisers, Constant nodes, inner graphs, external data."""
 
 import builtins
+import hashlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from gevar.om.named_tensor import read_tensors
 from gevar.om.onnx_file import read_onnx
 from gevar.om.stored_bytes import StreamedBytes, read_all
 from gevar.types import DataType
+from tests.contract.test_weight_file_counts import few_files
 
 onnx = pytest.importorskip("onnx")
 helper, TensorProto, numpy_helper = onnx.helper, onnx.TensorProto, onnx.numpy_helper
@@ -109,7 +111,11 @@ def test_external_data_are_streamed_from_their_place(tmp_path: Path) -> None:
         (lambda: external("w", "link.bin"), "do not lie in the folder"),
         (lambda: external("w", ""), "do not lie in the folder"),
         (lambda: external("w", "missing.bin"), "No such file"),
-        (lambda: external("w", "w.bin", offset="1"), "leaves the 48 B"),
+        (lambda: external("w", "w.bin", offset="1"), "has 47 B"),
+        (lambda: external("w", "w.bin", offset="49"), "leaves the 48 B"),
+        (lambda: external("w", "w.bin", offset="1", length="48"), "leaves the 48 B"),
+        (lambda: external("w", "long.bin"), "has 49 B"),
+        (lambda: external("w", "loop.bin"), "symbolic link"),
         (lambda: external("w", "w.bin", offset="-1"), "leaves the 48 B"),
         (lambda: external("w", "w.bin", length="12"), "has 12 B"),
         (lambda: external("w", "w.bin", offset="x"), "is no number"),
@@ -125,7 +131,9 @@ def test_tensors_that_cannot_be_taken(tmp_path: Path, make: Callable[[], object]
     folder.mkdir()
     for path in (tmp_path / "out.bin", folder / "w.bin"):
         path.write_bytes(KERNEL.tobytes())
+    (folder / "long.bin").write_bytes(KERNEL.tobytes() + b"x")
     (folder / "link.bin").symlink_to(tmp_path / "out.bin")
+    (folder / "loop.bin").symlink_to("loop.bin")
     path = save(folder / "m.onnx", [make()])
     with pytest.raises(ModelFileError, match=reason):
         read_onnx(path)
@@ -147,6 +155,73 @@ def test_sparse_initialisers_are_refused(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(helper.make_model(graph).SerializeToString())
     with pytest.raises(ModelFileError, match="is sparse"):
         read_onnx(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("part", [b"thename", b"w.bin", b"output", b"ofgraph"])
+def test_texts_that_are_not_utf8(tmp_path: Path, part: bytes) -> None:
+    """Such texts come as bytes."""
+    (tmp_path / "w.bin").write_bytes(KERNEL.tobytes())
+    node = helper.make_node("Constant", [], ["output"], value=tensor("", KERNEL))
+    inner = helper.make_graph([], "ofgraph", [], [], initializer=[tensor("thename", KERNEL)])
+    nodes = [node, helper.make_node("If", ["x"], ["y"], then_branch=inner)]
+    path = save(tmp_path / "m.onnx", [external("thename", "w.bin")], nodes)
+    assert [one.name for one in read_onnx(path)] == ["thename", "output", "ofgraph/thename"]
+    path.write_bytes(path.read_bytes().replace(part, b"\xff" + part[1:]))
+    with pytest.raises(ModelFileError, match="not UTF-8; save it again"):
+        read_onnx(path)
+
+
+def test_constants_of_functions(tmp_path: Path) -> None:
+    node = helper.make_node("Constant", [], ["c"], value=tensor("", KERNEL))
+    function = helper.make_function("d", "f", [], ["c"], [node], [helper.make_opsetid("", 17)])
+    model = helper.make_model(helper.make_graph([node], "main", [], []), functions=[function])
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    assert [(one.name, read_all(one.data)) for one in read_onnx(tmp_path / "m.onnx")] == [
+        ("c", KERNEL.tobytes()),
+        ("f/c", KERNEL.tobytes()),
+    ]
+
+
+def test_sparse_constants_and_segments_are_refused(tmp_path: Path) -> None:
+    values = helper.make_tensor("s", TensorProto.FLOAT, (1,), [1.0])
+    sparse = helper.make_sparse_tensor(values, helper.make_tensor("i", TensorProto.INT64, (1,), [0]), [4])
+    node = helper.make_node("Constant", [], ["c"], sparse_value=sparse)
+    with pytest.raises(ModelFileError, match="tensor c: is sparse"):
+        read_onnx(save(tmp_path / "m.onnx", [], [node]))
+    segment = tensor("w", KERNEL)
+    segment.segment.end = 48
+    with pytest.raises(ModelFileError, match="tensor w: is a segment of a tensor"):
+        read_onnx(save(tmp_path / "m.onnx", [segment]))
+
+
+def test_check_sums_of_external_data(tmp_path: Path) -> None:
+    data = KERNEL.tobytes()
+    (tmp_path / "w.bin").write_bytes(data + b"more")
+    good = hashlib.sha1(data + b"more").hexdigest()
+    for checksum in (good, good.upper()):
+        made = [external(name, "w.bin", offset="0", length="48", checksum=checksum) for name in ("a", "b")]
+        found = read_onnx(save(tmp_path / "m.onnx", made))
+        assert [read_all(one.data) for one in found] == [data, data]
+    for checksum in (hashlib.sha1(data).hexdigest(), "", "x" * 500):
+        made = [external("a", "w.bin", offset="0", length="48", checksum=checksum)]
+        [one] = read_onnx(save(tmp_path / "m.onnx", made))
+        with pytest.raises(ModelFileError, match=f"tensor a.*has the SHA-1 {good}, not.*damaged"):
+            read_all(one.data)
+
+
+def test_more_external_files_than_may_be_open(tmp_path: Path) -> None:
+    for number in range(60):
+        (tmp_path / f"{number}.bin").write_bytes(np.full((3, 4), number, np.float32).tobytes())
+    path = save(tmp_path / "m.onnx", [external(str(number), f"{number}.bin") for number in range(60)])
+    with few_files(20):
+        found = {one.name: np.frombuffer(read_all(one.data), np.float32) for one in read_onnx(path)}
+    assert {name: set(array.tolist()) for name, array in found.items()} == {str(n): {n} for n in range(60)}
+
+
+def test_many_tensors_of_one_name(tmp_path: Path) -> None:
+    found = read_onnx(save(tmp_path / "m.onnx", [helper.make_tensor("w", TensorProto.INT8, (), [1])] * 20_000))
+    assert [one.name for one in found[:3]] == ["w", "main/w", "main/w/2"]
+    assert len({one.name for one in found}) == 20_000
 
 
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
