@@ -25,7 +25,7 @@ from gevar.memory import (
     MemoryResource,
     replay_log,
 )
-from gevar.om.regular_file import open_named
+from gevar.om.regular_file import named_file, read_whole
 from gevar.types import DeviceId, MemType
 
 SIZES: Final = (4 << 10, 1 << 20, 2 << 20, 64 << 20)
@@ -38,6 +38,8 @@ _POLICIES: Final = {
     "normal only": MemMallocPolicy.NORMAL_ONLY,
     "1 GiB only": MemMallocPolicy.HUGE1G_ONLY,
 }
+MAX_LOG_BYTES: Final = 256 << 20
+"""Longest log that is read: more than a million requests."""
 _RANDOM_SIZES: Final = (9, 22)
 """Powers of two between which random sizes lie."""
 
@@ -104,8 +106,7 @@ def _growth_plans(device: Device, sizes: Sequence[int], blocks: int, rounds: int
 
 def _replay_plans(resources: dict[str, MemoryResource], log: Path, rounds: int) -> Iterator[tuple[str, Measure]]:
     """Requests of a log, on gevar's memory."""
-    with open_named(log) as file:
-        data = file.read()
+    data = read_whole(named_file(log), MAX_LOG_BYTES, log)
     try:
         lines = data.decode().splitlines()
     except UnicodeDecodeError as error:

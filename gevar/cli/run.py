@@ -75,7 +75,7 @@ def _show(error: Exception, debug: bool) -> None:
 
 def error_text(error: Exception) -> str:
     """Return what an error says, with its notes; of one of the system the file and the reason, without its number."""
-    text = str(error)
+    text = str(error) or type(error).__name__
     if isinstance(error, OSError) and error.filename is not None and not isinstance(error, GevarError):
         text = f"{os.fsdecode(error.filename)}: {error.strerror}"
     return "; ".join((text, *getattr(error, "__notes__", ())))

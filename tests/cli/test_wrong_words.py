@@ -110,12 +110,15 @@ def test_a_wrong_log_is_named_before_anything_is_measured(tmp_path: Path) -> Non
     (tmp_path / "text.log").write_text("no request\n")
     (tmp_path / "half.log").write_text('{"action": "allocate", "result": "ok", "size_bytes": 1, "addr": 1}\n[]\n')
     os.mkfifo(tmp_path / "pipe.log")
+    with (tmp_path / "giant.log").open("wb") as file:
+        file.truncate(8 << 40)
     reasons = {
         "empty": "no request",
         "bytes": "no log of requests",
         "text": "line 1 of the log",
         "half": "line 2 of the log",
         "pipe": "not a regular file",
+        "giant": "takes 8796093022208 B, 268435456 B at most are read",
         "none": "No such file",
     }
     for name, reason in reasons.items():
