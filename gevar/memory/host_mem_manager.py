@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import mmap
 import os
+import stat
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -197,12 +198,18 @@ def _open_object(path: Path, op_name: str, size: int) -> tuple[int, bool]:
     flags = os.O_RDWR | os.O_CLOEXEC
     for _ in range(_OPEN_TRIES):
         try:
-            return os.open(path, flags | os.O_NOFOLLOW), False
+            descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
             pass
         except OSError as error:
             text = f"shared memory {path.name} of {op_name!r} is there and cannot be opened ({error.strerror})"
             raise state_error(f"{text}: its owner must remove it", PARAM_INVALID) from error
+        else:
+            if _is_own(os.fstat(descriptor)):
+                return descriptor, False
+            os.close(descriptor)
+            text = f"shared memory {path.name} of {op_name!r} is no file, or that of another user"
+            raise state_error(f"{text}: its owner must remove it", PARAM_INVALID)
         descriptor = os.open(path.parent, flags | os.O_TMPFILE, 0o600)
         try:
             os.posix_fallocate(descriptor, 0, size)  # a full machine is an error here, not a signal at the first touch
@@ -215,6 +222,11 @@ def _open_object(path: Path, op_name: str, size: int) -> tuple[int, bool]:
         else:
             return descriptor, True
     raise state_error(f"shared memory {path.name} of {op_name!r} comes and goes: try again", FAILED)
+
+
+def _is_own(found: os.stat_result) -> bool:
+    """Tell whether a file is one of this user, which nobody else can cut while it is mapped."""
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _give_name(descriptor: int, path: Path) -> None:

@@ -14,6 +14,7 @@ from gevar.memory import DeviceMemoryManager, HostMemAllocator, HostMemManager, 
 from gevar.memory.host_mem_manager import SHARED_MEMORY_FOLDER, shared_memory_name
 from gevar.status import FAILED, GE_GRAPH_FREE_FAILED, PARAM_INVALID
 from gevar.types import DevAddr, MemType
+from tests.helpers.open_files import open_files
 from tests.helpers.runtime import host_runtime, live_now
 
 MIB = 1 << 20
@@ -168,6 +169,31 @@ def test_something_else_under_the_name(op_name: str) -> None:
     try:
         with pytest.raises(StateError, match="cannot be opened"):
             HostMemManager().malloc_host_shared_memory(op_name, 4096)
+    finally:
+        _path(op_name).unlink()
+
+
+def test_a_pipe_under_the_name(op_name: str) -> None:
+    os.mkfifo(_path(op_name))
+    try:
+        with pytest.raises(StateError, match="is no file, or that of another user"):
+            HostMemManager().malloc_host_shared_memory(op_name, 4096)
+    finally:
+        _path(op_name).unlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_memory_of_another_user_is_not_taken(op_name: str) -> None:
+    """It could be cut while it is used, whoever may write to it."""
+    _path(op_name).write_bytes(bytes(4096))
+    os.chown(_path(op_name), 12345, 12345)
+    before = open_files()
+    try:
+        with pytest.raises(StateError, match="is no file, or that of another user") as caught:
+            HostMemManager().malloc_host_shared_memory(op_name, 4096)
+        assert caught.value.status == PARAM_INVALID
+        assert open_files() == before
+        assert _path(op_name).stat().st_size == 4096
     finally:
         _path(op_name).unlink()
 
