@@ -206,6 +206,22 @@ def test_freeing_all_gives_the_range_back_and_the_next_block_makes_a_new_one(
     assert allocator.statistics.total_count == 3
 
 
+def test_free_places_go_with_their_range(allocator: ExpandableActiveMemoryAllocator, host: HostControls) -> None:
+    """A smaller range follows, in which the places of the old one do not exist."""
+    blocks = [allocator.allocate(4 * MIB, str(number)) for number in range(8)]
+    for number in (0, 3, 6):
+        allocator.free(blocks[number])
+    assert (allocator.figures.hole_bytes, allocator.figures.largest_hole_bytes) == (12 * MIB, 4 * MIB)
+    allocator.free_memory()
+    assert (allocator.figures.hole_bytes, live_now(host).reservations) == (0, 0)
+    allocator.max_bytes = 8 * MIB
+    first, second = allocator.allocate(4 * MIB, "first"), allocator.allocate(4 * MIB, "second")
+    assert second == first + 4 * MIB
+    with pytest.raises(OutOfMemoryError):
+        allocator.allocate(1, "third")
+    assert allocator.figures.reserved_bytes == 8 * MIB
+
+
 @pytest.mark.parametrize("size", [0, -1, -(1 << 63)])
 def test_a_size_below_one_byte(allocator: ExpandableActiveMemoryAllocator, host: HostControls, size: int) -> None:
     with pytest.raises(ValueError, match="give at least 1 byte"):

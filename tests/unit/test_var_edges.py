@@ -334,12 +334,12 @@ def test_edge_44_window_addresses_and_sizes_are_checked(vm: VarManager) -> None:
     assert vm.get_var_mem_size() == 0
 
 
+DIFFERENCES = REPOSITORY / "docs" / "differences.md"
 ENTRY = re.compile(r"^## Edge (\d+): \S.*$", re.MULTILINE)
 
 
 def _entries() -> dict[int, str]:
-    text = (REPOSITORY / "docs" / "differences.md").read_text()
-    _, *parts = ENTRY.split(text)
+    _, *parts = ENTRY.split(DIFFERENCES.read_text())
     return {int(number): entry for number, entry in zip(parts[::2], parts[1::2], strict=True)}
 
 
@@ -352,6 +352,8 @@ def test_every_edge_tested_here_has_an_entry_that_names_its_test() -> None:
 
 def test_entries_are_in_order_and_complete() -> None:
     entries = _entries()
+    without = re.findall(r"^\| (\d+) \|", DIFFERENCES.read_text(), re.MULTILINE)
+    assert sorted([*entries, *map(int, without)]) == list(range(1, 45))
     assert list(entries) == sorted(entries)
     for number, text in entries.items():
         for part in ("- GE: ", "- gevar: ", "- Why: ", "- Test: "):
