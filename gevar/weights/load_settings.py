@@ -16,6 +16,8 @@ _SMALL_BLOCK_BYTES: Final = 256 << 10
 _ONE_WORKER_BYTES: Final = 8 << 20  # below this a second reader costs more than it brings
 _SMALL_COPY_BYTES: Final = 32 << 10  # readers with copies below this wait for each other in the runtime
 _MOST_WORKERS: Final = 4  # more readers do not help on the links seen so far
+_MOST_CUTS: Final = 1 << 20  # blocks that a plan has room for beside one for each request
+
 _CARD_BUFFERS: Final = 3  # one is filled, one is copied, one waits
 
 _LIMITS: Final = {
@@ -76,6 +78,8 @@ class LoadSettings:
                                                         push others out
         ====================  ========================  ======================================================
 
+        Blocks are never smaller than a part in 2^20 of all bytes, so that the plan of an upload stays small.
+
         Parameters
         ----------
         total_bytes
@@ -102,9 +106,10 @@ class LoadSettings:
             value = _argument(name, given) if given is not None else _variable(name, environ)
             return suits() if value is None else value
 
+        block = setting("block_bytes", block_bytes, lambda: _suiting_block(total_bytes))
         return cls(
             setting("workers", workers, lambda: _suiting_workers(total_bytes, copies)),
-            setting("block_bytes", block_bytes, lambda: _suiting_block(total_bytes)),
+            max(block, -(-total_bytes // _MOST_CUTS)),
             setting("buffers", buffers, lambda: _CARD_BUFFERS if is_card else 1),
             bool(setting("past_cache", past_cache, lambda: _suits_past_cache(total_bytes))),
         )

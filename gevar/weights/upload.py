@@ -28,7 +28,7 @@ from gevar.weights.upload_reader import UploadReader
 
 
 class Upload:
-    """An upload under way: start it with ``with``, iterate over what arrives, or `wait` for all.
+    """An upload under way: start it once, with ``with``, and iterate over what arrives, or `wait` for all.
 
     Leaving the block before the end cancels: readers stop at their next block, queued copies are waited for, and
     everything but the bytes on the device is given back.
@@ -45,7 +45,8 @@ class Upload:
         Called with (bytes done, bytes in all), from one thread at a time. An exception it raises stops the upload and
         is raised by `wait`.
     cancel
-        Cancels the upload once it is set: before a reader takes its next blocks, of 64 MiB at most by default.
+        Cancels the upload once it is set: before a reader takes its next block, or its next blocks where many are moved
+        in one call, of 64 MiB at most by default.
     open_file
         Opens a file for reading.
 
@@ -113,6 +114,8 @@ class Upload:
 
     def _start(self, callers: int) -> None:
         """Open the files, plan, and start readers but for the caller's own; raises `LoadError`, with nothing open."""
+        if self._started:
+            raise StateError("the upload was started before: make a new one")
         self._started = time.perf_counter()
         with ExitStack() as stack:
             self.files = OpenFiles(self.arrays, self._open_file, self.settings.past_cache, stack)
@@ -161,13 +164,15 @@ class Upload:
         AclError
             A copy or the allocation of a staging buffer was refused.
         StateError
-            The upload was cancelled.
+            The upload was cancelled, or not started.
 
         Notes
         -----
         After failure: every reader has stopped, files and staging buffers are given back; device memory holds an
         unknown part of the bytes.
         """
+        if not self._times:
+            raise StateError("the upload was not started: do that with `with`")
         for thread in self._threads:
             thread.join()
         if not self._is_ended:
@@ -225,10 +230,8 @@ class Upload:
 
     def take(self, is_single: bool) -> Run | None:
         """Return the next run, of one block or of many; None when there is none, or the upload ended."""
-        if self._cancel and self._cancel.is_set():
-            self.cancel()
         with self._changed:
-            run = None if self._failure else self.plan.run(self._taken, self.settings.workers, is_single)
+            run = None if self.is_stopped else self.plan.run(self._taken, self.settings.workers, is_single)
             if run:
                 self._taken = run.end
             return run
@@ -236,6 +239,8 @@ class Upload:
     @property
     def is_stopped(self) -> bool:
         """Whether a reader failed, or the upload was cancelled."""
+        if self._cancel and self._cancel.is_set():
+            self.cancel()
         return self._failure is not None
 
     def arrived(self, first: int, end: int) -> None:

@@ -29,9 +29,9 @@ def test_defaults() -> None:
 @pytest.mark.parametrize("setting", NAMES)
 def test_argument_before_variable_before_default(setting: str) -> None:
     environ = {NAMES[setting]: "1"}
-    assert getattr(LoadSettings.choose(1 << 30, 1, is_card=True, environ=environ), setting) == 1
+    assert getattr(LoadSettings.choose(1 << 20, 1, is_card=True, environ=environ), setting) == 1
     chosen = LoadSettings.choose(
-        1 << 30, 1, is_card=True, workers=7, block_bytes=7, buffers=7, past_cache=False, environ=environ
+        1 << 20, 1, is_card=True, workers=7, block_bytes=7, buffers=7, past_cache=False, environ=environ
     )
     assert getattr(chosen, setting) == (0 if setting == "past_cache" else 7)
 
@@ -62,6 +62,25 @@ def test_arguments_are_integers(setting: str, value: object) -> None:
 def test_the_largest_settings() -> None:
     chosen = LoadSettings.choose(1, 1, is_card=False, workers=1024, block_bytes=1 << 30, buffers=1024, environ={})
     assert (chosen.workers, chosen.block_bytes, chosen.buffers) == (1024, 1 << 30, 1024)
+
+
+@pytest.mark.parametrize(
+    ("total_bytes", "block_bytes", "wanted"),
+    [
+        (1 << 20, 1, 1),
+        ((1 << 20) + 1, 1, 2),
+        (1 << 40, 4096, 1 << 20),
+        (1 << 40, 3 << 20, 3 << 20),
+        (1 << 43, None, 8 << 20),
+    ],
+)
+def test_blocks_are_not_so_small_that_there_are_very_many(
+    total_bytes: int, block_bytes: int | None, wanted: int
+) -> None:
+    environ = {} if block_bytes is None else {"GEVAR_LOAD_BLOCK": str(block_bytes)}
+    for given in ({"environ": environ}, {"environ": {}, "block_bytes": block_bytes}):
+        chosen = LoadSettings.choose(total_bytes, 1, is_card=False, **given)  # type: ignore[arg-type]
+        assert chosen.block_bytes == wanted
 
 
 def test_direct_is_yes_or_no() -> None:
