@@ -196,7 +196,7 @@ class GraphVarVisitor:
         regions = {op.name: self._region(op) for op in ops}
         places = {op.name: self._on_device(op, is_loaded_here=True) for op in ops}
         vm, device_id = self._vm, self._device_id
-        _each(ops, lambda op: load_file(vm, regions[op.name], places[op.name].told.logic_addr, device_id))
+        _each(ops, lambda op: load_file(vm, op.name, regions[op.name], places[op.name].told.logic_addr, device_id))
         for op in ops:
             vm.set_var_is_ready(op.name, op.output_desc[0], device_id)
         return places

@@ -1,7 +1,7 @@
 """Bytes of constants for variables of a session: from the node itself, or from a file; each block is filled once.
 
 Source: GE source, runtime/v1/hybrid/executor/hybrid_model_rt_v2_executor.cc, GraphVarVisitor.
-Differs: edges 22 and 27 of docs/differences.md.
+Differs: edges 22, 27 and 33 of docs/differences.md.
 """
 
 import ctypes
@@ -58,13 +58,13 @@ def load_constant(vm: VarManager, op: VarOp, logic_addr: LogicAddr, device_id: D
             vm.write_var_memory(logic_addr, value, device_id)
 
 
-def load_file(vm: VarManager, region: FileRegion, logic_addr: LogicAddr, device_id: DeviceId) -> None:
-    """Write bytes of a file to a block on a device, unless they are there.
+def load_file(vm: VarManager, name: str, region: FileRegion, logic_addr: LogicAddr, device_id: DeviceId) -> None:
+    """Write bytes of a file to the block of a FileConstant on a device, unless they are there.
 
     Raises
     ------
     VariableError
-        The block holds other bytes (status PARAM_INVALID).
+        As `check_content`.
     LoadError
         The file cannot be read, or ends early.
     AddressError, AclError, OutOfMemoryError, StateError
@@ -74,10 +74,36 @@ def load_file(vm: VarManager, region: FileRegion, logic_addr: LogicAddr, device_
     """
     ticket = vm.begin_var_load(logic_addr, device_id, content=region.place)
     if ticket is None:
+        check_content(vm, name, region, logic_addr, device_id)
         return
     with ticket:
         for done, part in region_parts(region):
             vm.write_var_memory(LogicAddr(logic_addr + done), part, device_id)
+
+
+def check_content(vm: VarManager, name: str, region: FileRegion, logic_addr: LogicAddr, device_id: DeviceId) -> None:
+    """Check that the bytes of a FileConstant are those that are on the device under its name.
+
+    They are where they were brought from the same place of a file; else they are compared.
+
+    Raises
+    ------
+    VariableError
+        They are others (status PARAM_INVALID).
+    LoadError
+        The file cannot be read, or ends early.
+    AddressError, AclError, StateError
+        As `VarManager.read_var_memory`.
+    """
+    known = vm.get_var_content(logic_addr, device_id)
+    if known in ("", region.place):
+        return
+    for done, part in region_parts(region):
+        there = np.empty(part.nbytes, np.uint8)
+        vm.read_var_memory(LogicAddr(logic_addr + done), there, device_id)
+        if there.data != part:
+            reason = f"the session has {known} for it on device {device_id}, which are not {region.place}; rename it"
+            raise VariableError(name, reason, status=PARAM_INVALID)
 
 
 def region_parts(region: FileRegion) -> Iterator[tuple[int, memoryview]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from gevar.errors import AddressError, VariableError
+from gevar.runtime.weight_bytes import check_content
 from gevar.session.caller_device import caller_device
 from gevar.session.listed_digests import ListedDigests
 from gevar.session.session import Session
@@ -262,8 +263,8 @@ class Loading(WeightLoading):
         Raises
         ------
         VariableError
-            They do not fit the variable that the session has under this name, or it holds the bytes of another place
-            (status PARAM_INVALID).
+            They do not fit the variable that the session has under this name, or others are there (status
+            PARAM_INVALID).
         """
         known = self._tickets.get(logic_addr)
         if known is not None:
@@ -273,7 +274,9 @@ class Loading(WeightLoading):
             return
         vm, size_bytes = self.session.var_manager, content_bytes(content)
         ticket = vm.begin_var_load(logic_addr, self.device_id, content=place)
-        if ticket is not None:
+        if ticket is None and place and isinstance(content, FileRegion):
+            check_content(vm, name, content, logic_addr, self.device_id)
+        elif ticket is not None:
             self.stack.callback(ticket.abort)
             if size_bytes and not _lies_in_one(vm, logic_addr, size_bytes):
                 reason = f"its {size_bytes} B do not fit the variable of this name that the session has; load it alone"

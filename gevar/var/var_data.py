@@ -3,7 +3,7 @@
 import ctypes
 
 from acl_shim.host_memory import HostBuffer, read_access, write_access
-from gevar.errors import AddressError, StateError, VariableError
+from gevar.errors import AddressError, StateError
 from gevar.status import PARAM_INVALID
 from gevar.types import DeviceId, LogicAddr, MemType, TensorDesc
 from gevar.var.load_state import LoadState, LoadTicket, set_loaded
@@ -78,7 +78,7 @@ class VarData(VarGraphs):
         device_id
             The device.
         content
-            What is to be brought, in words that are equal only for equal bytes; "" where it does not matter.
+            What is to be brought, in words, for `get_var_content` to tell; "" where nobody will ask.
 
         Returns
         -------
@@ -91,27 +91,26 @@ class VarData(VarGraphs):
             The manager is not initialised, or this thread holds the ticket already.
         AddressError
             No variable starts at the address.
-        VariableError
-            Another content was brought there (status PARAM_INVALID).
 
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::CheckAndSetVarLoaded.
-        Differs: edges 22 and 33 of docs/differences.md.
+        Differs: edge 22 of docs/differences.md.
         """
         while True:
             with self._lock:
                 resource = self._require(PARAM_INVALID)
-                block = resource.blocks.exact(logic_addr)
-                if block is None:
+                if resource.blocks.exact(logic_addr) is None:
                     raise self._no_block(resource, logic_addr)
-                table = self._device_records.device(device_id).data
-                ticket, mine = table.enter(logic_addr, content)
-                known = table.content(logic_addr)
-            if content and known and known != content:
-                reason = f"it holds {known} on device {device_id}, and {content} are asked for; give that another name"
-                raise VariableError(block.name, reason, status=PARAM_INVALID)
+                ticket, mine = self._device_records.device(device_id).data.enter(logic_addr, content)
             if ticket is None or mine:
                 return ticket
             ticket.wait()
+
+    def get_var_content(self, logic_addr: LogicAddr, device_id: DeviceId = DEFAULT_DEVICE_ID) -> str:
+        """Return what was brought to the variable that starts at an address, in the words of `begin_var_load`.
+
+        "" where nothing is, or nobody said.
+        """
+        return self._device_records.device(device_id).data.content(logic_addr)
 
     def get_var_load_state(self, logic_addr: LogicAddr, device_id: DeviceId = DEFAULT_DEVICE_ID) -> LoadState:
         """Return whether the data of the variable that starts at an address is absent, being loaded, or loaded."""

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from acl_shim.host import HostControls
-from gevar import Session
+from gevar import Session, load_model
 from gevar.errors import GraphError, LoadError, VariableError
 from gevar.graph import AttrValue, ComputeGraph, Node, OpDesc
+from gevar.om import write_om
 from gevar.proto.ge_ir import AttrDef
 from gevar.runtime.kernels import Kernel, KernelContext
 from gevar.session import graph_executor, graph_lowering
@@ -203,13 +204,35 @@ def test_graphs_that_mean_other_bytes_by_one_name(host: HostControls, folder: Pa
         session.add_graph(4, doubled({"location": "stage/w.bin", "offset": 0}))
         session.run(1)
         for graph, words in ((2, r"from 0 on of .*from 16 on of"), (3, r"weights/w\.bin .*others/w\.bin")):
-            with pytest.raises(VariableError, match=words) as caught:
+            with pytest.raises(VariableError, match=f"'w0'.*{words}.*; rename it") as caught:
                 session.run(graph)
             assert caught.value.status == PARAM_INVALID
         for graph in (4, 1):
             assert session.run(graph)[0].tolist() == (VALUES[:4] * 2).tolist()
         session.var_manager.free_var_memory()  # what was loaded is forgotten with the memory
         assert session.run(2)[0].tolist() == (VALUES[4:] * 2).tolist()
+
+
+def test_equal_bytes_of_another_place_are_the_same(host: HostControls, folder: Path, calls: list[object]) -> None:
+    """A folder that was copied, for a graph or a model; they are compared with what is on the device."""
+    other = folder / "others" / "w.bin"
+    other.write_bytes((folder / "weights" / "w.bin").read_bytes())
+    with Session(host_runtime(), options={"ge.exec.variable_acc": "False"}) as session:
+        session.add_graph(1, doubled({"location": "w.bin"}), {WEIGHTS: str(folder / "weights")})
+        session.add_graph(2, doubled({"location": "w.bin"}), {WEIGHTS: str(folder / "others")})
+        for graph in (1, 2):
+            assert session.run(graph)[0].tolist() == (VALUES[:4] * 2).tolist()
+        write_om(folder / "m.om", session.get_compiled_model(1))
+        with load_model(folder / "m.om", session=session, weight_dir=folder / "others") as loaded:
+            assert loaded.tensor("w0").sharing == "shared: variable of the session"
+            assert loaded.upload.size_bytes == 0
+        other.write_bytes(VALUES[:3].tobytes() + b"else")
+        with pytest.raises(
+            VariableError, match=r"'w0': the session has .*weights/w\.bin for it on device 0, which are not"
+        ):
+            load_model(folder / "m.om", session=session, weight_dir=folder / "others")
+        assert session.run(1)[0].tolist() == (VALUES[:4] * 2).tolist()
+        assert calls == ["w0"] * 2
 
 
 @pytest.mark.parametrize("is_same", [True, False])

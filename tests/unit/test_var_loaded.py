@@ -4,8 +4,7 @@ import threading
 
 import pytest
 
-from gevar.errors import AddressError, StateError, VariableError
-from gevar.status import PARAM_INVALID
+from gevar.errors import AddressError, StateError
 from gevar.types import DeviceId, LogicAddr
 from gevar.var import LoadState, VarManager, VarOp
 from tests.helpers.var_memory import GIB, FakeMemory, make_desc, make_manager, with_inner_offset
@@ -161,27 +160,21 @@ def test_what_is_ready_may_be_taken_back(vm: VarManager) -> None:
     VarManager(7).set_var_is_not_ready("w", DESC)  # before `init`, without effect
 
 
-def test_other_content_than_was_brought_is_refused(vm: VarManager) -> None:
-    """Until the memory goes; who does not say what it brings is not asked."""
-    addr, other = LogicAddr(BASE), LogicAddr(BASE + 1536)
-
-    def begin(where: LogicAddr, content: str, device: int = 0) -> bool:
-        ticket = vm.begin_var_load(where, DeviceId(device), content=content)
-        if ticket is not None:
-            ticket.commit()
-        return ticket is not None
-
-    assert begin(addr, "file a")
-    assert not begin(addr, "file a")
-    assert not begin(addr, "")
-    with pytest.raises(VariableError, match="'c0': it holds file a on device 0, and file b are asked for") as caught:
-        begin(addr, "file b")
-    assert caught.value.status == PARAM_INVALID
-    assert begin(addr, "file b", device=1)
-    assert begin(other, "")
-    assert not begin(other, "file b")
+def test_what_was_brought_is_told_until_the_memory_goes(vm: VarManager) -> None:
+    addr, other, one = LogicAddr(BASE), LogicAddr(BASE + 1536), DeviceId(1)
+    ticket = vm.begin_var_load(addr, one, content="file a")
+    assert ticket is not None
+    assert vm.get_var_content(addr, one) == ""
+    ticket.commit()
+    assert vm.begin_var_load(addr, one, content="file b") is None
+    assert [vm.get_var_content(where, device) for where in (addr, other) for device in (one, DeviceId(0))] == [
+        "file a",
+        "",
+        "",
+        "",
+    ]
     vm.free_var_memory()
-    assert begin(addr, "file b")
+    assert vm.get_var_content(addr, one) == ""
 
 
 def test_what_is_ready_elsewhere_stays_so_when_memory_is_freed(vm: VarManager) -> None:
