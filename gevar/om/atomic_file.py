@@ -120,15 +120,15 @@ def write_in(
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(draft, dir_fd=folder)
-        if after_naming is not None and _is_named(folder, name, made):
+        if after_naming is not None and is_named(name, made, folder):
             after_naming()
         raise
 
 
-def _is_named(folder: int, name: str, made: os.stat_result) -> bool:
-    """Tell whether a name is that of a file that was made."""
+def is_named(path: str | Path, found: os.stat_result, folder: int | None = None) -> bool:
+    """Tell whether a path, in a folder where that is given, names the file or folder that something was found to be."""
     with suppress(FileNotFoundError):
-        return os.path.samestat(os.stat(name, dir_fd=folder, follow_symlinks=False), made)
+        return os.path.samestat(os.stat(path, dir_fd=folder), found)
     return False
 
 

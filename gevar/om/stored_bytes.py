@@ -79,6 +79,12 @@ def chunks_of(data: Content) -> Iterator[memoryview]:
         raise ValueError(f"{data.nbytes} B were to be read, {done} B came; do not change the source")
 
 
+def write_all(data: Content, file: BinaryIO) -> None:
+    """Write bytes to a file; errors are those of `chunks_of`, and OSError of the file."""
+    for chunk in chunks_of(data):
+        file.write(chunk)
+
+
 def read_all(data: Content) -> bytes:
     """Return bytes as a whole; errors are those of `chunks_of`."""
     return bytes(data) if isinstance(data, memoryview) else b"".join(chunks_of(data))
@@ -125,8 +131,7 @@ class Blob:
         """Write the range to an empty file; errors are those of `chunks_of`, and OSError of the file."""
         for offset, data in self.pieces:
             file.seek(offset)
-            for chunk in chunks_of(data):
-                file.write(chunk)
+            write_all(data, file)
         file.truncate(self.size_bytes)
 
     def read(self) -> bytes:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gevar.align import SESSION_MEM_ALIGN_BYTES, align_up
-from gevar.om.atomic_file import errors_of, make_draft, remove_drafts, write_in
+from gevar.om.atomic_file import errors_of, is_named, make_draft, remove_drafts, write_in
 from gevar.om.regular_file import open_regular
-from gevar.om.stored_bytes import CHUNK_BYTES, Content, chunks_of
+from gevar.om.stored_bytes import CHUNK_BYTES, Content, write_all
 from gevar.om.weight_list import KEPT, LISTS, MAX_LIST_BYTES, META_FILE, WeightList
 
 
@@ -42,6 +42,7 @@ class WeightFolder:
         self._flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow_link else os.O_NOFOLLOW)
         self._undo = ExitStack()
         self._held = ExitStack()
+        self._appended: set[str] = set()  # names of files
         self._fd = -1
 
     def open(self) -> None:
@@ -81,7 +82,7 @@ class WeightFolder:
         ValueError
             It is.
         """
-        if (path.name in LISTS or path.name in names) and _is_named(path.parent, self._fd):
+        if (path.name in LISTS or path.name in names) and is_named(path.parent, os.fstat(self._fd)):
             raise ValueError(f"{path} is one of the files of its external weights; write to another name")
 
     def read(self, name: str) -> bytes:
@@ -139,7 +140,16 @@ class WeightFolder:
             write_in(self._fd, name, write)
 
     def sync(self) -> None:
-        """Bring the names of files to the disk, so that no list there names one that is not."""
+        """Bring what was appended, and the names of files, to the disk, so that no list there tells of what is not.
+
+        Raises
+        ------
+        OSError
+            What was appended does not come to the disk.
+        """
+        for name in self._appended:
+            with errors_of(self.path / name), os.fdopen(open_regular(name, os.O_RDWR, dir_fd=self._fd)) as file:
+                os.fsync(file.fileno())
         with suppress(OSError):  # where folders cannot be synced, their names are as safe as they can be
             os.fsync(self._fd)
 
@@ -174,7 +184,7 @@ class WeightFolder:
         if not self._is_there(name):
             self._undo.callback(self._remove, name)
         with errors_of(self.path / name):
-            write_in(self._fd, name, lambda file: _write_content(data, file))
+            write_in(self._fd, name, lambda file: write_all(data, file))
 
     def write_new(self, name: str, data: Content) -> None:
         """Write a file as `write`, where none is.
@@ -190,7 +200,7 @@ class WeightFolder:
         self.write(name, data)
 
     def append(self, name: str, data: Content) -> int:
-        """Write bytes behind those of a file, from a multiple of 512 to one, and return their offset.
+        """Write bytes behind those of a file, from a multiple of 512 to one, and return their offset; see `sync`.
 
         Raises
         ------
@@ -208,10 +218,9 @@ class WeightFolder:
             self._undo.callback(self._cut, name, size_bytes)
             offset = align_up(size_bytes, SESSION_MEM_ALIGN_BYTES)
             file.truncate(offset)
-            _write_content(data, file)
+            write_all(data, file)
             file.truncate(align_up(offset + data.nbytes, SESSION_MEM_ALIGN_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
+        self._appended.add(name)
         return offset
 
     def _is_there(self, name: str) -> bool:
@@ -252,7 +261,7 @@ class WeightFolder:
                 reason = "the folder of external weights is a link; name the folder that it leads to"
                 raise OSError(error.errno, reason, str(self.path)) from error
             raise
-        return _is_named(self.path, self._fd) and _is_named(META_FILE, lock, self._fd)
+        return is_named(self.path, os.fstat(self._fd)) and is_named(META_FILE, os.fstat(lock), self._fd)
 
     def _new_list(self) -> int | None:
         """Make an empty list and return its descriptor; None where there is one. It has its name locked, and whole."""
@@ -278,20 +287,7 @@ class WeightFolder:
         self._undo.callback(_remove_if_empty, self.path)
 
 
-def _is_named(path: str | Path, fd: int, folder: int | None = None) -> bool:
-    """Tell whether a path names what is open."""
-    try:
-        return os.path.samestat(os.stat(path, dir_fd=folder), os.fstat(fd))
-    except FileNotFoundError:
-        return False
-
-
 def _remove_if_empty(folder: Path) -> None:
     """Remove a folder, unless another writer has put something into it."""
     with suppress(OSError):
         folder.rmdir()
-
-
-def _write_content(data: Content, file: BinaryIO) -> None:
-    for chunk in chunks_of(data):
-        file.write(chunk)

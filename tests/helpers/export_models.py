@@ -104,10 +104,10 @@ def _export(root: Path, chance: random.Random, damage_share: float) -> str:
     model, mode, prefix = build(weights, chance), chance.choice((0, 1, 1, 2, 2, 2)), chance.choice(PREFIXES)
     before, tree = read_folder(folder), _tree(root)
     room = chance.choice((None, None, None, chance.randrange(3000)))
-    target = root / f"{prefix}.om"
+    target, is_compressed = root / f"{prefix}.om", chance.random() < 0.3
     try:
         with _room(room):
-            model.write(target, external_weight=mode)  # type: ignore[arg-type]
+            model.write(target, external_weight=mode, compress=is_compressed)  # type: ignore[arg-type]
     except OSError:
         assert room is not None
         assert _tree(root) == tree, "an export that failed changed something"

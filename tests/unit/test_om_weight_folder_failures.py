@@ -117,3 +117,35 @@ def test_an_interrupt_leaves_all_or_nothing(
     assert (files(tmp_path) == before) is not is_named
     check_file((tmp_path / "m.om").read_bytes(), tmp_path / "weight")
     assert not [*tmp_path.rglob(".gevar-*")]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_one_file_comes_to_the_disk_once_before_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """However many pieces it has; when it does not come there, nothing is written."""
+    synced: list[str] = []
+
+    def fsync(fd: int) -> None:
+        synced.append(Path(os.readlink(f"/proc/self/fd/{fd}")).name)
+        if fails and synced[-1] == "m_weight_combined":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real_fsync(fd)
+
+    def replace(source: str, target: str, **folders: int) -> None:
+        synced.append(target)
+        real_replace(source, target, **folders)
+
+    real_fsync, real_replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    builder = net(**{f"w{number}": number for number in range(1, 21)})
+    if fails:
+        with pytest.raises(OSError, match="Input/output error"):
+            builder.write(tmp_path / "m.om", external_weight=2)
+        assert list(tmp_path.iterdir()) == []
+        return
+    builder.write(tmp_path / "m.om", external_weight=2)
+    assert [name for name in synced if not name.endswith(".tmp")] == [
+        *("m_weight_combined", "weight", "meta.json", "digests.json", "m.om", tmp_path.name)
+    ]
