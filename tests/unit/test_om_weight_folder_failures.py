@@ -127,7 +127,7 @@ def test_one_file_comes_to_the_disk_once_before_it_is_named(
     synced: list[str] = []
 
     def fsync(fd: int) -> None:
-        synced.append(Path(os.readlink(f"/proc/self/fd/{fd}")).name)
+        synced.append(Path(f"/proc/self/fd/{fd}").readlink().name)
         if fails and synced[-1] == "m_weight_combined":
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         real_fsync(fd)
@@ -139,7 +139,7 @@ def test_one_file_comes_to_the_disk_once_before_it_is_named(
     real_fsync, real_replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "replace", replace)
-    builder = net(**{f"w{number}": number for number in range(1, 21)})
+    builder = net(**{chr(ord("a") + number): number + 1 for number in range(20)})
     if fails:
         with pytest.raises(OSError, match="Input/output error"):
             builder.write(tmp_path / "m.om", external_weight=2)
