@@ -53,7 +53,7 @@ def read_file_constant_file(path: str | PathLike[str]) -> list[NamedTensor]:
         return [_tensor(name, source, 0, source.size_bytes, hashlib.sha256, found[1])]
     folder = Path(os.path.realpath(path)).parent
     side = folder / DIGESTS_FILE
-    listed = read_digests(side, folder) if side.exists() else []
+    listed = read_digests(side, folder) if os.path.lexists(side) else []
     regions = [one for one in listed if one.file == name]
     at = Counter(one.offset for one in regions)
     tensors = [

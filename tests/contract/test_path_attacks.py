@@ -5,8 +5,9 @@ outside is ever seen, and no size that a file claims is allocated.
 """
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,30 @@ def test_a_file_that_the_caller_names(runtime: Runtime, tmp_path: Path, entry: s
         else:
             assert (entry, attack) in GOOD
     assert open_files() == before
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Be somebody for whom modes count, if this is root."""
+    before = os.geteuid()
+    if not before:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_file_that_may_not_be_read(runtime: Runtime, tmp_path: Path, entry: str) -> None:
+    ending, read = ENTRIES[entry]
+    if ending == ".onnx":
+        pytest.importorskip("onnx")
+    path = tmp_path / f"closed{ending}"
+    path.touch(mode=0)
+    with as_nobody(), pytest.raises((GevarError, OSError), match=r"Permission denied|cannot be opened") as caught:
+        read(runtime, path)
+    refused(caught.value)
 
 
 # --- files that a file names ------------------------------------------------------------------------------------------
