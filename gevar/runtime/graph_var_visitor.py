@@ -13,7 +13,7 @@ import numpy as np
 
 from gevar.errors import StateError, VariableError
 from gevar.memory import HostMemManager
-from gevar.runtime.host_variables import assign_on_host, is_on_host
+from gevar.runtime.host_variables import assign_on_host, host_addr, is_on_host
 from gevar.runtime.rt_var_manager import TensorPlacement, VarShapeAndMemory
 from gevar.runtime.trans_var_data import THREADS, copy_var_data, is_copy, trans_all_var_data
 from gevar.runtime.weight_bytes import constant_value, load_constant, load_file, load_file_to_host
@@ -159,13 +159,16 @@ class GraphVarVisitor:
 
     def _on_device(self, op: VarOp, *, is_loaded_here: bool) -> _Place:
         logic_addr, mem_type = self._assigned(op)
+        if mem_type is MemType.RT_MEMORY_HOST:
+            reason = "the session has it in host memory, and this graph wants it on the device; rename one"
+            raise VariableError(op.name, reason, status=FAILED)
         dev_addr = self._vm.get_var_memory_addr(logic_addr, mem_type, self._device_id)
         desc = op.output_desc[0]
         return _Place(VarShapeAndMemory(desc, logic_addr, dev_addr, desc.size), mem_type, is_loaded_here)
 
-    def _on_host(self, op: VarOp, host_addr: int, size_bytes: int) -> _Place:
-        desc, addr = op.output_desc[0], DevAddr(host_addr)
-        told = VarShapeAndMemory(desc, LogicAddr(host_addr), addr, size_bytes, TensorPlacement.ON_HOST)
+    def _on_host(self, op: VarOp, addr: int, size_bytes: int) -> _Place:
+        desc = op.output_desc[0]
+        told = VarShapeAndMemory(desc, LogicAddr(addr), DevAddr(addr), size_bytes, TensorPlacement.ON_HOST)
         return _Place(told, MemType.RT_MEMORY_HOST, is_loaded_here=False)
 
     def _device_variables(self, ops: Sequence[VarOp]) -> dict[str, _Place]:
@@ -212,12 +215,11 @@ class GraphVarVisitor:
 
     def _host_file_constant(self, op: VarOp) -> _Place:
         desc, region = op.output_desc[0], self._region(op)
-        host_addr, _ = self._assigned(op, MemType.RT_MEMORY_HOST)
-        with self._lock:
-            if not self._vm.is_var_ready(op.name, desc, self._device_id):
-                load_file_to_host(region, host_addr)
-                self._vm.set_var_is_ready(op.name, desc, self._device_id)
-        return self._on_host(op, host_addr, desc.size)
+        self._assigned(op, MemType.RT_MEMORY_HOST)
+        addr = host_addr(self._vm, op)
+        load_file_to_host(self._vm, op.name, region, addr, self._device_id)
+        self._vm.set_var_is_ready(op.name, desc, self._device_id)
+        return self._on_host(op, addr, desc.size)
 
 
 def _each(ops: Sequence[VarOp], load: Callable[[VarOp], None]) -> None:

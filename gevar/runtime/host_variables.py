@@ -6,7 +6,9 @@ Source: GE source, runtime/v1/hybrid/executor/hybrid_model_rt_v2_executor.cc, Gr
 import threading
 from typing import Final
 
+from gevar.errors import VariableError
 from gevar.runtime.rt_var_manager import PLACEMENT_HOST, VARIABLE_PLACEMENT
+from gevar.status import FAILED
 from gevar.types import LogicAddr, MemType
 from gevar.var import VarManager, VarOp
 from gevar.var.initial_value import initial_data
@@ -36,7 +38,7 @@ def assign_on_host(vm: VarManager, op: VarOp, graph_id: int) -> LogicAddr:
     Raises
     ------
     VariableError
-        It contradicts a variable that is there.
+        It contradicts a variable that is there, or as `host_addr`.
     FormatError
         Its initial value does not fit.
     StateError, OutOfMemoryError
@@ -52,4 +54,19 @@ def assign_on_host(vm: VarManager, op: VarOp, graph_id: int) -> LogicAddr:
             if data:
                 vm.write_var_memory(logic_addr, data)
             vm.set_allocated_graph_id(op.name, graph_id)
-    return vm.get_var_addr(op.name, desc)
+    return host_addr(vm, op)
+
+
+def host_addr(vm: VarManager, op: VarOp) -> LogicAddr:
+    """Return the address of a variable that is there in host memory.
+
+    Raises
+    ------
+    VariableError
+        It has memory of another kind (status FAILED).
+    """
+    addr, mem_type = vm.get_var_addr_and_type(op.name, op.output_desc[0])
+    if mem_type is not MemType.RT_MEMORY_HOST:
+        reason = f"the session has it in {mem_type.name}, and this graph wants it on the host; rename one"
+        raise VariableError(op.name, reason, status=FAILED)
+    return addr

@@ -123,16 +123,22 @@ def region_parts(region: FileRegion) -> Iterator[tuple[int, memoryview]]:
             yield done, part
 
 
-def load_file_to_host(region: FileRegion, host_addr: int) -> None:
-    """Read bytes of a file into host memory.
+def load_file_to_host(vm: VarManager, name: str, region: FileRegion, host_addr: LogicAddr, device_id: DeviceId) -> None:
+    """Read bytes of a file into the host memory of a FileConstant, unless they are there.
 
     Raises
     ------
+    VariableError
+        As `check_content`.
     LoadError
         The file cannot be read, or ends early; the memory holds old bytes, new bytes or both.
     """
-    if region.size_bytes:
-        with ExitStack() as stack:
+    ticket = vm.begin_var_load(host_addr, device_id, content=region.place)
+    if ticket is None:
+        check_content(vm, name, region, host_addr, device_id)
+        return
+    with ticket, ExitStack() as stack:
+        if region.size_bytes:
             file = open_region(region, stack)
             target = (ctypes.c_char * region.size_bytes).from_address(host_addr)
             read_region(file, region.path, region.offset, memoryview(target).cast("B"))

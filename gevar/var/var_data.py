@@ -98,7 +98,7 @@ class VarData(VarGraphs):
         while True:
             with self._lock:
                 resource = self._require(PARAM_INVALID)
-                if resource.blocks.exact(logic_addr) is None:
+                if resource.blocks.exact(logic_addr) is None and logic_addr not in resource.pool_blocks:
                     raise self._no_block(resource, logic_addr)
                 ticket, mine = self._device_records.device(device_id).data.enter(logic_addr, content)
             if ticket is None or mine:

@@ -449,6 +449,29 @@ def test_constants_of_a_graph_on_the_host(vm: VarManager, weights: WeightDirecto
     assert ctypes.string_at(_told(visitor, "f").dev_addr, 64) == bytes(64)  # it is ready, and not read again
 
 
+def test_other_bytes_under_one_name_on_the_host(vm: VarManager, weights: WeightDirectory) -> None:
+    """Also where a graph on the device has them: host memory and that of a device are never taken for each other."""
+    on_host, on_device = (
+        GraphVarVisitor(vm, ZERO, GRAPH, weight_dir=weights, is_host_execution=is_host) for is_host in (True, False)
+    )
+    first, same, other = (
+        _file("f", make_desc(64), location="all.bin", offset=offset, length=64) for offset in (100, 100, 101)
+    )
+    on_host.init([first])
+    on_host.init([same])
+    with pytest.raises(VariableError, match=r"'f'.*from 100 on .*which are not .*from 101 on"):
+        on_host.init([other])
+    assert ctypes.string_at(_told(on_host, "f").dev_addr, 64) == bytes(range(100, 164))
+    with pytest.raises(VariableError, match="'f': the session has it in host memory"):
+        on_device.init([first])
+    on_device.init([_file("g", make_desc(64), location="all.bin", offset=100, length=64), _variable("v", make_desc(8))])
+    with pytest.raises(VariableError, match="'g': the session has it in RT_MEMORY_HBM"):
+        on_host.init([_file("g", make_desc(64), location="all.bin", offset=100, length=64)])
+    with pytest.raises(VariableError, match="'v': the session has it in RT_MEMORY_HBM") as caught:
+        on_host.init([_variable("v", make_desc(8), _variable_placement="host")])
+    assert caught.value.status == FAILED
+
+
 # -- with kernels, and on the runtime
 
 
