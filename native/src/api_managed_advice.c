@@ -78,13 +78,7 @@ static int run(struct task *task) {
 static int submit(struct stream *stream, const struct prefetch *wanted, enum function_id function) {
     static const struct task_kind kind = {.run = run};
     int code = check_range(wanted->addr, wanted->len);
-    struct prefetch *prefetch = code ? NULL : task_new(sizeof(*prefetch), &kind, function);
-    if (!prefetch)
-        return code ? code : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-    prefetch->addr = wanted->addr;
-    prefetch->len = wanted->len;
-    prefetch->location = wanted->location;
-    return stream_submit(stream, &prefetch->task);
+    return code ? code : stream_submit_copy(stream, &wanted->task, sizeof(*wanted), &kind, function);
 }
 
 /* The checks of the entry layer for one range; returns a code. */

@@ -138,15 +138,6 @@ aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo *taskInfo, const aclrt
     int code = check(taskInfo, reserve);
     if (code)
         return code;
-    table_lock();
-    struct stream *found = stream_need(stream, true, &code);
-    struct random_task *task = found ? task_new(sizeof(*task), &kind, FUNCTION_aclrtRandomNumAsync) : NULL;
-    if (task) {
-        task->info = *taskInfo;
-        code = stream_submit(found, &task->task);
-    } else if (!code) {
-        code = ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-    }
-    table_unlock();
-    return code;
+    struct random_task wanted = {.info = *taskInfo};
+    return stream_give(stream, &wanted.task, sizeof(wanted), &kind, FUNCTION_aclrtRandomNumAsync, NULL);
 }

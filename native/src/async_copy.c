@@ -154,12 +154,9 @@ static int check_fill(enum place_kind place, bool acl_only, const struct stream 
 
 static int submit_fill(struct stream *stream, const struct fill *fill, uint64_t block, enum function_id function) {
     static const struct task_kind kind = {.run = run_fill};
-    struct fill_task *task = task_new(sizeof(*task), &kind, function);
-    if (!task)
-        return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-    task->fill = *fill;
-    task->fill.block = block;
-    return stream_submit(stream, &task->task);
+    struct fill_task wanted = {.fill = *fill};
+    wanted.fill.block = block;
+    return stream_submit_copy(stream, &wanted.task, sizeof(wanted), &kind, function);
 }
 
 int async_fill(const struct fill *fill, bool acl_only, const void *handle, enum function_id function) {

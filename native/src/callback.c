@@ -296,10 +296,6 @@ int host_function_launch(struct stream *stream, callback_fn *fn, void *user) {
     static const struct task_kind kind = {.run = run_host_function, .calls_user = true};
     if (stream->reporters[HOST_FUNCTIONS])
         return launch(HOST_FUNCTIONS, stream, fn, user, true);
-    struct host_task *task = task_new(sizeof(*task), &kind, FUNCTION_aclrtLaunchHostFunc);
-    if (!task)
-        return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-    task->fn = fn;
-    task->user = user;
-    return stream_submit(stream, &task->task);
+    struct host_task wanted = {.fn = fn, .user = user};
+    return stream_submit_copy(stream, &wanted.task, sizeof(wanted), &kind, FUNCTION_aclrtLaunchHostFunc);
 }

@@ -17,7 +17,6 @@
 #include "pagetable.h"
 #include "place.h"
 #include "range_task.h"
-#include "stream.h"
 #include "stream_queue.h"
 #include "table.h"
 #include "task.h"
@@ -96,23 +95,14 @@ static int run_record(struct task *task) {
     return copy_on_device(record.destination, record.source, record.bytes);
 }
 
+static int check_record(struct task *task) {
+    return check_place(((const struct record_task *)task)->addr);
+}
+
 int device_record_give(const void *handle, uint64_t addr, enum record_kind kind, enum function_id function) {
     static const struct task_kind record_kind = {.run = run_record};
-    int code;
-    table_lock();
-    struct stream *stream = stream_need(handle, true, &code);
-    if (stream)
-        code = check_place(addr);
-    struct record_task *task = code ? NULL : task_new(sizeof(*task), &record_kind, function);
-    if (task) {
-        task->addr = addr;
-        task->kind = kind;
-        code = stream_submit(stream, &task->task);
-    } else if (!code) {
-        code = ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-    }
-    table_unlock();
-    return code;
+    struct record_task wanted = {.addr = addr, .kind = kind};
+    return stream_give(handle, &wanted.task, sizeof(wanted), &record_kind, function, check_record);
 }
 
 /* Reads the word of a side where that is in device memory. */
@@ -135,43 +125,35 @@ static int run_indirect(struct task *task) {
                 : copy_on_device(copy->to.addr + copy->to.offset, copy->from.addr + copy->from.offset, copy->bytes);
 }
 
-/* What a side is at the time of the call; returns a code. */
-static int plan(struct side *side, const struct indirect_side *wanted) {
-    uint64_t word = (uint64_t)(uintptr_t)wanted->word;
+/* Reads the word of a side at the time of the call, unless that is in device memory; returns a code. */
+static int plan(struct side *side) {
+    uint64_t word = side->word;
     enum place_kind place = place_of(word).kind;
-    *side = (struct side){.offset = wanted->offset};
     if (word % sizeof(uint64_t))
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_PARAM_INVALID, "0x%llx is not at a multiple of 8 bytes",
                            (unsigned long long)word);
     if (place == PLACE_NOWHERE)
         return refuse(word, "is no live device memory");
-    if (place == PLACE_DEVICE)
-        side->word = word;
-    else
-        memcpy(&side->addr, wanted->word, sizeof(side->addr));
+    if (place != PLACE_DEVICE) {
+        memcpy(&side->addr, (const void *)(uintptr_t)word, sizeof(side->addr));
+        side->word = 0;
+    }
     return ACL_SUCCESS;
+}
+
+static int plan_sides(struct task *task) {
+    struct indirect_task *copy = (struct indirect_task *)task;
+    int code = plan(&copy->to);
+    return code ? code : plan(&copy->from);
+}
+
+static struct side side_of(const struct indirect_side *wanted) {
+    return (struct side){.word = (uint64_t)(uintptr_t)wanted->word, .offset = wanted->offset};
 }
 
 int indirect_copy_give(const void *handle, const struct indirect_side *to, const struct indirect_side *from,
                        uint64_t bytes, enum function_id function) {
     static const struct task_kind kind = {.run = run_indirect};
-    struct side target, source;
-    int code;
-    table_lock();
-    struct stream *stream = stream_need(handle, true, &code);
-    if (stream)
-        code = plan(&target, to);
-    if (!code)
-        code = plan(&source, from);
-    struct indirect_task *task = code ? NULL : task_new(sizeof(*task), &kind, function);
-    if (task) {
-        task->to = target;
-        task->from = source;
-        task->bytes = bytes;
-        code = stream_submit(stream, &task->task);
-    } else if (!code) {
-        code = ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-    }
-    table_unlock();
-    return code;
+    struct indirect_task wanted = {.to = side_of(to), .from = side_of(from), .bytes = bytes};
+    return stream_give(handle, &wanted.task, sizeof(wanted), &kind, function, plan_sides);
 }

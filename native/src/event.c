@@ -216,8 +216,8 @@ int event_reset(struct event *event, struct stream *stream) {
         return error_raise(ERROR_ARGUMENT, ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                            "event %p cannot be reset; only events made without Ex and with ACL_EVENT_SYNC can",
                            event->handle);
-    struct task *task = task_new(sizeof(*task), &kind, FUNCTION_aclrtResetEvent);
-    return task ? stream_submit(stream, task) : ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+    struct task wanted = {0};
+    return stream_submit_copy(stream, &wanted, sizeof(wanted), &kind, FUNCTION_aclrtResetEvent);
 }
 
 int event_synchronize(struct event *event, moment deadline) {

@@ -6,9 +6,7 @@
 #include "acl/acl_base.h"
 #include "errors.h"
 #include "pagetable.h"
-#include "stream.h"
 #include "stream_queue.h"
-#include "table.h"
 #include "task.h"
 
 struct range_task {
@@ -25,26 +23,13 @@ int range_check(uint64_t addr, uint64_t bytes) {
                        (unsigned long long)bytes);
 }
 
-static int run(struct task *task) {
+static int check(struct task *task) {
     const struct range_task *range = (const struct range_task *)task;
     return range->bytes ? range_check(range->addr, range->bytes) : ACL_SUCCESS;
 }
 
 int range_task_give(const void *handle, uint64_t addr, uint64_t bytes, enum function_id function) {
-    static const struct task_kind kind = {.run = run};
-    int code;
-    table_lock();
-    struct stream *stream = stream_need(handle, true, &code);
-    if (stream && bytes)
-        code = range_check(addr, bytes);
-    struct range_task *task = code ? NULL : task_new(sizeof(*task), &kind, function);
-    if (task) {
-        task->addr = addr;
-        task->bytes = bytes;
-        code = stream_submit(stream, &task->task);
-    } else if (!code) {
-        code = ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
-    }
-    table_unlock();
-    return code;
+    static const struct task_kind kind = {.run = check};
+    struct range_task wanted = {.addr = addr, .bytes = bytes};
+    return stream_give(handle, &wanted.task, sizeof(wanted), &kind, function, check);
 }

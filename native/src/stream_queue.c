@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@
 #include "faults.h"
 #include "service_thread.h"
 #include "stream.h"
+#include "table.h"
 #include "task.h"
 
 static _Thread_local uint32_t last_task;
@@ -253,4 +255,26 @@ int stream_submit(struct stream *stream, struct task *task) {
     if (stream->first == task)
         table_wake_for(&stream->first);
     return ACL_SUCCESS;
+}
+
+int stream_submit_copy(struct stream *stream, const struct task *wanted, size_t bytes, const struct task_kind *kind,
+                       enum function_id function) {
+    struct task *task = task_new(bytes, kind, function);
+    if (!task)
+        return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+    memcpy(task + 1, wanted + 1, bytes - sizeof(*task));
+    return stream_submit(stream, task);
+}
+
+int stream_give(const void *handle, struct task *wanted, size_t bytes, const struct task_kind *kind,
+                enum function_id function, int (*check)(struct task *wanted)) {
+    int code;
+    table_lock();
+    struct stream *stream = stream_need(handle, true, &code);
+    if (stream && check)
+        code = check(wanted);
+    if (!code)
+        code = stream_submit_copy(stream, wanted, bytes, kind, function);
+    table_unlock();
+    return code;
 }

@@ -3,13 +3,26 @@
 #define HOSTACL_STREAM_QUEUE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "entry.h"
 
 struct stream;
 struct task;
+struct task_kind;
 
 /* Gives a task to a stream, which ends it in any case. Returns a code. */
 int stream_submit(struct stream *stream, struct task *task);
+
+/* Gives a copy of a task of so many bytes, which holds nothing, to a stream. Returns a code. */
+int stream_submit_copy(struct stream *stream, const struct task *wanted, size_t bytes, const struct task_kind *kind,
+                       enum function_id function);
+
+/* The same for the handle of a stream, unless check refuses the task, into which it may write. Returns a code. Takes
+ * the table lock. */
+int stream_give(const void *handle, struct task *wanted, size_t bytes, const struct task_kind *kind,
+                enum function_id function, int (*check)(struct task *wanted));
 
 /* Lets the worker look again. */
 void stream_wake(const struct stream *stream);
