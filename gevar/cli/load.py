@@ -180,8 +180,8 @@ def _print_model(model: _Loaded, report: VerifyReport | None) -> None:
     workers = "1 reader" if upload.workers == 1 else f"{upload.workers} readers"
     speed = f"{upload.gb_per_s:.2f} GB/s" if upload.size_bytes else "nothing to move"
     print(f"moved    {size_text(upload.size_bytes)} in {upload.elapsed_s * 1e3:.1f} ms, {speed}, {workers}")
-    if upload.bottleneck and upload.reads:
-        print(f"held up  by {upload.bottleneck}; {upload.reads} reads, {upload.mode}")
+    if upload.bottleneck:
+        print(f"held up  by {upload.bottleneck}" + (f"; {upload.reads} reads, {upload.mode}" if upload.reads else ""))
     if report is not None:
         _print_report(report)
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
 
-from gevar.errors import LoadError
+from gevar.errors import LoadError, ModelFileError
 from gevar.om.named_tensor import NamedTensor
 from gevar.om.node import FILECONSTANT
 from gevar.om.regular_file import file_state
@@ -51,8 +51,8 @@ def load_weights(
     Parameters
     ----------
     source
-        Path of a safetensors file, an index of several, an npz, npy, ONNX or OM file, or of a file of external weights,
-        by its name; or an open source of weights.
+        Path of a safetensors file, an index of several, an npz, npy or ONNX file, or of a file of external weights, by
+        its name; or else of an OM file; or an open source of weights.
     session
         Session that shares them; by default one of its own, closed with them.
     device_id
@@ -71,8 +71,6 @@ def load_weights(
 
     Raises
     ------
-    ValueError
-        The name of the file has another ending.
     ModuleNotFoundError
         An ONNX file needs the package onnx, which is not installed.
     ModelFileError, VariableError
@@ -109,10 +107,12 @@ def load_weights(
             session=session, device_id=DeviceId(device_id), stack=stack, share_equal=share_equal, digests=digests
         )
         rows = _place(source.tensors(), file, loading)
-        report = loading.upload(workers=workers, on_progress=on_progress, cancel=cancel, open_file=open_file)
-        if file is not None and _file(file.path) != file:
-            reason = "the file changed while it was loaded; load again"
-            raise LoadError(file.path, 0, file.size_bytes, file.size_bytes, reason)
+        try:
+            report = loading.upload(workers=workers, on_progress=on_progress, cancel=cancel, open_file=open_file)
+        except ModelFileError as error:  # what is unpacked now may be another file
+            _check_unchanged(file, error)
+            raise
+        _check_unchanged(file)
         return LoadedWeights(os.fspath(source.path), loading, rows, report, stack.pop_all(), own_session)
 
 
@@ -123,6 +123,14 @@ def _file(path: Path) -> WeightFile | None:
         return WeightFile(real, file_state(real.stat()))
     except (OSError, ValueError):
         return None
+
+
+def _check_unchanged(file: WeightFile | None, found: ModelFileError | None = None) -> None:
+    """Refuse a file that is not what it was; `found` is what came of that."""
+    if file is None or (now := _file(file.path)) == file:
+        return
+    got = 0 if now is None else min(now.size_bytes, file.size_bytes)
+    raise LoadError(file.path, 0, file.size_bytes, got, "the file changed while it was loaded; load again") from found
 
 
 def _place(tensors: Sequence[NamedTensor], file: WeightFile | None, loading: WeightLoading) -> list[LoadedTensor]:

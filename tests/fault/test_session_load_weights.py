@@ -124,6 +124,32 @@ def replace(path: Path) -> None:
     other.rename(path)
 
 
+def damage(path: Path) -> None:
+    with path.open("rb+") as file:
+        file.seek(5 << 20)
+        file.write(b"damage")
+
+
+@pytest.mark.parametrize("act", [cut, grow, replace, damage, Path.unlink])
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_an_archive_that_does_not_stay_as_it_was(tmp_path: Path, call: int, act: Callable[[Path], None]) -> None:
+    path, calls = weight_file(tmp_path, "npz", {name: np.arange(1 << 20) for name in ("a", "b")}), 0
+
+    def on_progress(done: int, total: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == call:
+            act(path)
+
+    with Session(host_runtime()) as session:
+        with pytest.raises(LoadError, match="changed while it was loaded") as caught:
+            load_weights(path, session=session, on_progress=on_progress)
+        error, now = caught.value, path.stat().st_size if path.exists() else 0
+        assert (error.path, error.offset, error.got) == (str(path), 0, min(error.wanted, now))
+        assert error.wanted > 16 << 20
+        assert left(session) == 0
+
+
 @pytest.mark.parametrize("act", [cut, grow, replace, Path.unlink])
 @pytest.mark.parametrize("kind", ["safetensors", "om", "om1", "om2"])
 def test_a_file_that_does_not_stay_as_it_was(tmp_path: Path, kind: str, act: Callable[[Path], None]) -> None:
