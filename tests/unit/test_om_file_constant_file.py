@@ -135,3 +135,15 @@ def test_lists_that_are_none(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "digests.json").write_text(text)
     with bounded_memory(len(text)), pytest.raises(ModelFileError, match=reason):
         read_digests(tmp_path / "digests.json")
+
+
+@pytest.mark.parametrize("target", ["nothing", "../outside"])
+def test_a_list_that_is_a_link_out_is_none(tmp_path: Path, target: str) -> None:
+    """Bytes are not taken without their digests, which nobody can read."""
+    folder = tmp_path / "weight"
+    folder.mkdir()
+    (tmp_path / "outside").write_bytes(digests_text([]))
+    (folder / "weight_combined").write_bytes(b"1234")
+    (folder / "digests.json").symlink_to(target)
+    with pytest.raises(ModelFileError, match="symbolic link"):
+        read_file_constant_file(folder / "weight_combined")
