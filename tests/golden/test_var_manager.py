@@ -197,6 +197,11 @@ def test_a_moved_block_whose_inner_offset_is_wrong_fails() -> None:
             step("VarDescInfoToSerial", {"status": 0, "bytes_b64": "CgA=", "message": {"a": 1}}),
             "bytes_b64 and message of a result are not one message",
         ),
+        (
+            step("VarDescInfoToSerial", {"status": 0, "bytes_b64": "/w==", "message": {}}),
+            "VarDescInfoToSerial is not understood: DecodeError",
+        ),
+        (step("VarManagerToDeserial", bytes_b64="/w=="), "VarManagerToDeserial is not understood: DecodeError"),
     ],
 )
 def test_what_the_schema_does_not_know_fails(given: Made, words: str) -> None:

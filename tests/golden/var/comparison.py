@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from google.protobuf.message import DecodeError
+
 from tests.golden.var.careful_tables import CarefulManager, CarefulPool
 from tests.golden.var.causes import LOOK_UPS, Causes, Owner, Traces, atoms_of
 from tests.golden.var.differences import Difference
@@ -122,7 +124,7 @@ class Comparison:
             return self._judge(op, args, result)
         except UnknownForm:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, DecodeError) as error:
             raise UnknownForm(f"{op} is not understood: {error!r}") from error
 
     def _judge(self, op: str, args: Tree, result: Tree) -> Judgement:
