@@ -5,6 +5,7 @@ refuses that, the file is read through the cache, and the reader says why.
 """
 
 import errno
+import fcntl
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -18,6 +19,9 @@ from gevar.weights.file_region import FileRegion
 
 PAGE_BYTES: Final = 4096
 """Places, sizes and memory of reads past the page cache are multiples of this."""
+
+
+_DIRECT_REFUSED: Final = (errno.EINVAL, errno.EOPNOTSUPP)  # by file systems that took the flag when it was opened
 
 
 class FileReader(Protocol):
@@ -103,7 +107,14 @@ class PreadReader:
         return self._file if self.align_bytes == 1 else None
 
     def read_into(self, offset: int, view: memoryview) -> int:
-        """Read as `FileReader` says."""
+        """Read as `FileReader` says; through the page cache from here on where the file system refuses another way."""
+        try:
+            return os.preadv(self._file, [view], offset)
+        except OSError as error:
+            if self.align_bytes == 1 or error.errno not in _DIRECT_REFUSED:
+                raise
+            fcntl.fcntl(self._file, fcntl.F_SETFL, fcntl.fcntl(self._file, fcntl.F_GETFL) & ~os.O_DIRECT)
+            self.mode = f"page cache, O_DIRECT refused: {error.strerror}"
         return os.preadv(self._file, [view], offset)
 
     def change(self) -> str:

@@ -1,6 +1,10 @@
 """How an upload works: staging, arrival, cancelling, digests, several files and devices, reports."""
 
+import errno
+import fcntl
+import os
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -188,6 +192,36 @@ def test_a_file_that_cannot_be_read_past_the_cache_says_why(device: Device) -> N
     finally:
         path.unlink()
     assert "O_DIRECT" in report.mode  # newer kernels take it, older ones refuse and the report says so
+
+
+@pytest.mark.parametrize(("number", "is_taken"), [(errno.EINVAL, True), (errno.EOPNOTSUPP, True), (errno.EIO, False)])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_file_system_that_refuses_to_read_past_the_cache(
+    device: Device,
+    data_file: tuple[Path, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    is_taken: bool,
+    workers: int,
+) -> None:
+    path, data = data_file
+    real, refused = os.preadv, 0
+
+    def preadv(file: int, views: list[memoryview], offset: int) -> int:
+        nonlocal refused
+        if fcntl.fcntl(file, fcntl.F_GETFL) & os.O_DIRECT:
+            refused += 1
+            raise OSError(number, os.strerror(number))
+        return real(file, views, offset)
+
+    monkeypatch.setattr(os, "preadv", preadv)
+    with device.malloc(SIZE) as buffer:
+        requests = [UploadRequest(FileRegion(path, 0, SIZE), buffer.addr)]
+        with nullcontext() if is_taken else pytest.raises(LoadError, match=os.strerror(number)):
+            report = upload(device, requests, past_cache=True, workers=workers, block_bytes=100_000)
+            assert report.mode == f"page cache, O_DIRECT refused: {os.strerror(number)}"
+            assert buffer.read() == data
+    assert 1 <= refused <= workers
 
 
 @pytest.mark.parametrize("buffers", [1, 3])
