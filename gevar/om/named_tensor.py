@@ -12,7 +12,8 @@ from gevar.om.stored_bytes import Content
 from gevar.types.data_type import DataType
 
 _SHOWN_DIMS: Final = 8
-_ENDINGS: Final = (".safetensors", ".safetensors.index.json", ".npz", ".npy", ".onnx")
+ENDINGS: Final = (".safetensors", ".safetensors.index.json", ".npz", ".npy", ".onnx")
+"""How the names of files of tensors end; those of external weights are known as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +72,19 @@ def read_tensors(path: str | PathLike[str]) -> list[NamedTensor]:
     from gevar.om.safetensors_file import read_safetensors, read_safetensors_index
 
     readers = (read_safetensors, read_safetensors_index, read_npz, read_npy, read_onnx)
-    for ending, reader in zip(_ENDINGS, readers, strict=True):
+    for ending, reader in zip(ENDINGS, readers, strict=True):
         if Path(path).name.lower().endswith(ending):
             return reader(path)
     if is_file_constant_file(path):
         return read_file_constant_file(path)
-    raise ValueError(f"{Path(path).name!r} is none of {', '.join(_ENDINGS)}; convert it to one of these")
+    raise ValueError(f"{Path(path).name!r} is none of {', '.join(ENDINGS)}; convert it to one of these")
 
 
 def is_tensor_file(path: str | PathLike[str]) -> bool:
     """Tell whether a name is like that of a file that `read_tensors` reads."""
     from gevar.om.file_constant_file import is_file_constant_file
 
-    return Path(path).name.lower().endswith(_ENDINGS) or is_file_constant_file(path)
+    return Path(path).name.lower().endswith(ENDINGS) or is_file_constant_file(path)
 
 
 def write_tensors(path: str | PathLike[str], tensors: list[NamedTensor]) -> dict[str, NamedTensor]:

@@ -1,6 +1,7 @@
 """What regions of weight files should hold, by the side files beside them; see `gevar.om.weight_digests`."""
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from acl_shim import Device
@@ -35,12 +36,13 @@ class ListedDigests:
         """
         found: list[tuple[FileRegion, bytes | None]] = []
         at, end = region.offset, region.offset + region.size_bytes
-        for offset, length, digest in self._of_file(region):
-            if offset >= at and offset + length <= end:
-                if offset > at:
-                    found.append((FileRegion(region.path, at, offset - at, region.state), None))
-                found.append((FileRegion(region.path, offset, length, region.state), digest))
-                at = offset + length
+        for offset, length, digest in self._from(region, at):
+            if offset + length > end:
+                break
+            if offset > at:
+                found.append((FileRegion(region.path, at, offset - at, region.state), None))
+            found.append((FileRegion(region.path, offset, length, region.state), digest))
+            at = offset + length
         if region.size_bytes and not found:
             raise _unlisted(region)
         if at < end:
@@ -50,9 +52,10 @@ class ListedDigests:
     def check_listed(self, region: FileRegion) -> None:
         """Refuse a region of which a byte lies in no listed one; raises as `pieces`."""
         at, end = region.offset, region.offset + region.size_bytes
-        for offset, length, _ in self._of_file(region):
-            if offset <= at < offset + length:
-                at = offset + length
+        for offset, length, _ in self._from(region, at, -1):
+            if at >= end or offset > at:
+                break
+            at = max(at, offset + length)
         if at < end:
             raise _unlisted(region)
 
@@ -77,6 +80,15 @@ class ListedDigests:
             if got != digest:
                 reason = f"its digest on the device is {got.hex()}, not {digest.hex()}: the bytes are damaged"
                 raise LoadError(piece.path, piece.offset, piece.size_bytes, piece.size_bytes, reason)
+
+    def _from(self, region: FileRegion, offset: int, step: int = 0) -> Iterator[tuple[int, int, bytes]]:
+        """Yield what is listed of the file of a region, from the first that begins at an offset or behind it on.
+
+        A step of -1 begins with the one before that.
+        """
+        listed = self._of_file(region)
+        start = bisect_left(listed, offset, key=lambda one: one[0])
+        yield from (listed[index] for index in range(max(start + step, 0), len(listed)))
 
     def _of_file(self, region: FileRegion) -> _Listed:
         folder = region.path.parent

@@ -1,16 +1,17 @@
-"""Files that have weights, opened by the ending of the name: OM files with all their tensors, files of tensors."""
+"""Files that have weights: files of tensors, known by their names, and OM files with all their tensors, of any name."""
 
 from os import PathLike
 from pathlib import Path
 from typing import Final, Self
 
+from gevar.errors import ModelFileError
 from gevar.om import open_om
-from gevar.om.named_tensor import NamedTensor
+from gevar.om.named_tensor import ENDINGS, NamedTensor, is_tensor_file
 from gevar.om.stored_bytes import are_equal
 from gevar.om.weight_source import TensorFile, WeightSource
 from gevar.session.tensor_contents import TensorContent, tensor_contents
 
-OM_ENDING: Final = ".om"
+_OM_ENDING: Final = ".om"
 
 
 class OmWeights:
@@ -72,20 +73,23 @@ class OmWeights:
 def open_weights(
     path: str | PathLike[str], weight_dir: str | PathLike[str] | None = None, *, bundle: bool = False
 ) -> WeightSource:
-    """Open an OM file or a file of tensors, by the ending of its name; use it with `with`.
+    """Open a file of tensors, known by its name, or else an OM file; use it with `with`.
 
     Raises
     ------
     ModelFileError
         The file cannot be opened or is damaged.
-    ValueError
-        The name has another ending.
     ModuleNotFoundError
         An ONNX file needs the package onnx, which is not installed.
     """
-    if Path(path).suffix.lower() == OM_ENDING:
+    if is_tensor_file(path):
+        return TensorFile(path)
+    try:
         return OmWeights(path, weight_dir, bundle=bundle)
-    return TensorFile(path)
+    except ModelFileError as error:
+        if Path(path).suffix.lower() != _OM_ENDING:
+            error.add_note(f"files of tensors end in {', '.join(ENDINGS)}")
+        raise
 
 
 def _named(content: TensorContent, name: str) -> NamedTensor:

@@ -1,13 +1,18 @@
 """`gevar verify`, and the commands that take weights from any file."""
 
+import dataclasses
+import hashlib
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+import xxhash
 
 from gevar.om import OmBuilder
-from gevar.om.named_tensor import NamedTensor, write_tensors
+from gevar.om.named_tensor import NamedTensor, read_tensors, write_tensors
+from gevar.om.weight_digests import RegionDigest, digests_text, read_digests
 from gevar.types import DataType
 from tests.cli.test_commands import refused
 from tests.cli.test_weight_commands import gevar
@@ -119,3 +124,98 @@ def test_damage_of_an_archive_is_a_finding(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "bias" in done.stdout
     assert "verified 1 of 2 sound" in done.stdout
+
+
+def listed(path: Path, *regions: tuple[int, int], name: str = "digests.json") -> Path:
+    """Write a side file beside a file, with the digests of regions of it."""
+    data = path.read_bytes()
+    rows = [RegionDigest(path.name, at, size, xxhash.xxh3_128_hexdigest(data[at : at + size])) for at, size in regions]
+    (path.parent / name).write_bytes(digests_text(rows))
+    return path.parent / name
+
+
+def damaged(*words: object) -> list[str]:
+    """Return what `gevar verify` finds, by file and name."""
+    done = gevar("verify", *words, "--json")
+    assert done.stderr == ""
+    found = json.loads(done.stdout)["damaged"]
+    assert done.returncode == (1 if found else 0)
+    assert found == [] or f"damaged  {found[0]['file']}" in gevar("verify", *words).stdout
+    return [f"{Path(one['file']).name}: {one['name']}: {one['reason']}" for one in found]
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_external_weights_must_be_listed(tmp_path: Path, mode: int) -> None:
+    """A list that has lost an entry, and the list of another model."""
+    exported(tmp_path / "m.om", mode)
+    side = tmp_path / "weight" / "digests.json"
+    rows = read_digests(side)
+    side.write_bytes(digests_text(rows[1:]))
+    [finding] = damaged(tmp_path / "m.om", "--digests", side)
+    assert re.fullmatch(rf"m\.om: (kernel|bias): {side} lists no digest for its {rows[0].length} B at .*again", finding)
+    (tmp_path / "other").mkdir()
+    exported(tmp_path / "other" / "m.om", mode)
+    other = tmp_path / "other" / "weight" / "digests.json"
+    assert [one.split(":")[1] for one in damaged(tmp_path / "m.om", "--digests", other)] == [" kernel", " bias"]
+    assert damaged(tmp_path / "other" / "m.om", "--digests", other) == []
+    assert damaged(tmp_path / "other" / "m.om", tmp_path / "m.om", "--digests", other) != []
+
+
+def test_tensors_beside_the_list_must_be_listed(tmp_path: Path) -> None:
+    """Regions may be cut otherwise than tensors; each byte must be in one. Files elsewhere are only read."""
+    np.savez(tmp_path / "w.npz", **ARRAYS)
+    gevar("extract", tmp_path / "w.npz", "-o", tmp_path / "w.safetensors")
+    path = tmp_path / "w.safetensors"
+    start = path.stat().st_size - 1248
+    sizes = [tensor.data.nbytes for tensor in read_tensors(path)]
+    for regions in (
+        [(start, 1248)],
+        [(0, start + 7), (start + 7, 1241)],
+        [(start, sizes[0]), (start + sizes[0], sizes[1])],
+    ):
+        assert damaged(path, "--digests", listed(path, *regions)) == []
+    for regions in ([(start, sizes[0])], [(0, 8)], [(start, 1000), (start + 1001, 247)]):
+        [*findings] = damaged(path, "--digests", listed(path, *regions))
+        assert findings
+        assert all("lists no digest for its" in one for one in findings)
+    done = gevar("verify", path, "--digests", listed(path, (start, sizes[0])), "--json")
+    assert json.loads(done.stdout)["checked"] == 2, "a tensor that is a region is looked at once"
+    assert any("cannot list it" in one for one in damaged(tmp_path / "w.npz", "--digests", tmp_path / "digests.json"))
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "w.npz").rename(tmp_path / "sub" / "w.npz")
+    assert damaged(tmp_path / "sub" / "w.npz", "--digests", listed(path, (0, 8))) == []
+
+
+def test_a_list_of_another_hash_or_name(tmp_path: Path) -> None:
+    exported(tmp_path / "m.om", 2)
+    side = tmp_path / "weight" / "digests.json"
+    rows = read_digests(side)
+    for wrong in ("00" * 16, hashlib.sha256(b"").hexdigest(), "", "no hex"):
+        side.write_bytes(digests_text([dataclasses.replace(rows[0], digest=wrong), rows[1]]))
+        assert any(f"{wrong} is listed" in one for one in damaged(tmp_path / "m.om", "--digests", side))
+    document = {"xxh3_128": [{**dataclasses.asdict(row), "digest": row.digest.upper()} for row in reversed(rows)]}
+    side.write_text(json.dumps(document))
+    assert damaged(tmp_path / "m.om", "--digests", side) == []
+    side.rename(side.with_name("other name"))
+    assert damaged(tmp_path / "m.om", "--digests", side.with_name("other name")) == []
+    side.write_text(json.dumps({"sha256": document["xxh3_128"]}))
+    refused(gevar("verify", tmp_path / "m.om", "--digests", side), 1, "digests.json", "xxh3_128")
+
+
+def test_models_of_any_name(tmp_path: Path) -> None:
+    """What is no file of tensors by its name is a model to every command."""
+    exported(tmp_path / "model", 0)
+    np.savez(tmp_path / "w.npz", **ARRAYS)
+    assert "verified 2 of 2" in gevar("verify", tmp_path / "model").stdout
+    assert gevar("diff", tmp_path / "model", tmp_path / "w.npz").stdout == "equal\n"
+    for command in ("build", "extract"):
+        assert (
+            gevar(
+                command, tmp_path / "model", "-o", tmp_path / f"out.{'om' if command == 'build' else 'npz'}"
+            ).returncode
+            == 0
+        )
+    (tmp_path / "w.pt").write_bytes(b"PK")
+    for words in (("verify",), ("extract", "-o", tmp_path / "x.npz"), ("build", "-o", tmp_path / "x.om"), ("load",)):
+        refused(gevar(words[0], tmp_path / "w.pt", *words[1:]), 1, "w.pt", "not a model")
+    refused(gevar("verify", tmp_path / "w.pt"), 1, "files of tensors end in .safetensors")
