@@ -1,4 +1,4 @@
-"""Two processes that export weights to one folder, one of them killed: all that is named must be whole."""
+"""Two processes that export weights to one folder, one of them killed or interrupted: what is named must be whole."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from gevar.om import open_om
 from gevar.om.attr_value import plain_value
 from gevar.om.weight_digests import read_digests
 from tests.helpers.child import talk_to_python
-from tests.helpers.export_writer import weights_of
+from tests.helpers.export_writer import INTERRUPTED, weights_of
 
 FULL_KILLS = 100
 KILLS_PER_FOLDER = 10
@@ -38,7 +38,7 @@ class Campaign:
 
 
 def run(count: int, seed_number: int) -> Campaign:
-    """Kill as many writers, each beside another in the same folder, and look at the folder after each.
+    """Kill or interrupt as many writers, each beside another in the same folder, and look at the folder after each.
 
     Raises
     ------
@@ -62,12 +62,13 @@ def run(count: int, seed_number: int) -> Campaign:
 def _kill(folder: Path, mode: int, number: int, ask: Ask, chance: random.Random, seen: Campaign) -> None:
     """Export two models, the first by a process that is killed; the folder is new for the first pair."""
     pair = [{"folder": str(folder), "mode": mode, "number": number * 2 + i, "file": f"m{i}.om"} for i in range(2)]
-    kind = chance.choice(("line", "line", "seconds"))
+    kind = chance.choice(("line", "interrupt", "seconds"))
     with tempfile.TemporaryDirectory() as other:
         [(told, _)] = ask([pair[0] | {"folder": other, "line": LINES}])
-    at = {"line": chance.randint(1, int(told[0])), "seconds": chance.random() / 50}
+    line = chance.randint(1, int(told[0]))
+    at = {"line": line, "interrupt": line, "seconds": chance.random() / 50}
     (_, first), (_, second) = ask([pair[0] | {kind: at[kind]}, pair[1]])
-    assert first in (KILLED, 0), f"the writer failed with {first}"
+    assert first in (KILLED if kind != "interrupt" else INTERRUPTED, 0), f"the writer failed with {first}"
     assert second == 0, f"the writer beside the one that was killed failed with {second}"
     seen.kills[kind] += 1
     seen.survived += first == 0

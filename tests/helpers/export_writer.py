@@ -13,6 +13,7 @@ from gevar.types import DataType, Format, TensorDesc
 from tests.helpers.model_cache_writer import LineCounter, Plan, fork, told
 
 SIZES = (3, 700, 40_000)
+INTERRUPTED = 130
 
 
 def weights_of(number: int) -> dict[str, bytes]:
@@ -22,14 +23,22 @@ def weights_of(number: int) -> dict[str, bytes]:
 
 
 def export(plan: Plan, tell: Callable[[str], None]) -> None:
-    """Write a model whose weights lie in the folder; the process may end at a line of it. Tells the lines that ran."""
+    """Write a model whose weights lie in the folder; the process may end at a line of it, or be interrupted.
+
+    Tells the lines that ran.
+    """
     builder = OmBuilder("net")
     for name, data in weights_of(plan["number"]).items():
         builder.const(name, data, TensorDesc(DataType.DT_UINT8, Format.FORMAT_ND, (len(data),)))
-    folder, counter = Path(plan["folder"]), LineCounter(plan.get("line", 0))
-    if plan.get("line"):
+    error = KeyboardInterrupt if "interrupt" in plan else None
+    line = plan.get("line") or plan.get("interrupt", 0)
+    folder, counter = Path(plan["folder"]), LineCounter(line, error=error)
+    if line:
         counter.begin()
-    builder.write(folder / plan["file"], external_weight=plan["mode"], weight_dir=folder / "weight")
+    try:
+        builder.write(folder / plan["file"], external_weight=plan["mode"], weight_dir=folder / "weight")
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED)
     sys.settrace(None)
     tell(f"{counter.lines}\n")
 

@@ -62,11 +62,12 @@ def stream_and_die(number: int, size_bytes: int) -> StreamedBytes:
 
 
 class LineCounter:
-    """Counts the lines of Python that run from `begin` on, and may end the process at one of them."""
+    """Counts the lines of Python that run from `begin` on, and may end the process at one of them, or raise."""
 
-    def __init__(self, last: int = 0) -> None:
+    def __init__(self, last: int = 0, *, error: type[BaseException] | None = None) -> None:
         self.lines = 0
         self._last = last
+        self._error = error
 
     def begin(self) -> None:
         sys.settrace(self._trace)
@@ -75,6 +76,8 @@ class LineCounter:
         if event == "line":
             self.lines += 1
             if self.lines == self._last:
+                if self._error is not None:
+                    raise self._error
                 kill_self()
         return self._trace
 

@@ -14,7 +14,7 @@ def test_campaign() -> None:
 
 def test_killed_writers_are_seen() -> None:
     seen = campaign.run(8, seed_number=1)
-    assert set(seen.kills) == {"line", "seconds"}
+    assert set(seen.kills) == {"line", "interrupt", "seconds"}
     assert seen.survived < 8
     assert seen.models >= 8
     assert seen.regions >= 8
