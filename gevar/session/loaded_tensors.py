@@ -123,7 +123,7 @@ class LoadedTensors:
         """Replace a tensor's bytes on the device; padding stays as it is.
 
         External weights, and weights that are shared because they are equal, must have no other user then; from then on
-        nobody shares them.
+        nobody shares them. Weights for which a model names the same bytes of a file change together.
 
         Parameters
         ----------
