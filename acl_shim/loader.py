@@ -180,10 +180,16 @@ def _resolve(backend: str, asked: str) -> tuple[_Library, str]:
         return _open_npu(asked)
     if backend == "host":
         return _open_host(asked)
-    file = Path(backend).expanduser()
-    if os.sep not in backend and not file.exists():
+    file = os.path.expanduser(backend)  # noqa: PTH111 - pathlib raises for users that are not there
+    if os.sep not in backend and not os.path.lexists(file):
         raise BackendUnavailableError(f"{asked}: give 'auto', 'npu', 'host' or the path of a library")
-    return _open_file(asked, str(file.resolve()))
+    try:
+        path = os.path.realpath(file)
+    except ValueError as error:
+        raise BackendUnavailableError(asked, (Attempt(backend, f"is no name of a file: {error}"),)) from error
+    if os.path.lexists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # noqa: PTH112, PTH113
+        raise BackendUnavailableError(asked, (Attempt(path, "is a device, pipe or socket"),))  # which might never end
+    return _open_file(asked, path)
 
 
 def open_runtime(backend: str | None = None) -> Runtime:

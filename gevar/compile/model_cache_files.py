@@ -81,7 +81,7 @@ class CacheFiles:
     """
 
     def __init__(self, folder: Path, graph_key: str) -> None:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):  # noqa: PTH112 - pathlib raises for names that no directory can have
             reason = "is no directory; make it (E13026)"
             raise cache_error(folder, GRAPH_COMPILER_CACHE_DIR, reason, status=PARAM_INVALID)
         self._folder = folder = Path(os.path.realpath(folder))

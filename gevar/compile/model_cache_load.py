@@ -119,7 +119,7 @@ def set_weight_paths(model: GeRootModel, weight_dir: Path) -> None:
         if not location:
             continue
         path = weight_dir / location.rpartition("/")[2]
-        if path.exists() or not os.path.lexists(location):
+        if os.path.lexists(path) or not os.path.lexists(location):
             node.op_desc.attrs[_LOCATION] = str(path)
 
 

@@ -240,6 +240,29 @@ class TestPath:
         )
         assert "\n" not in str(caught.value)
 
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            ("/dev/zero", "is a device, pipe or socket"),
+            ("/" + "x" * 300, "File name too long"),
+            ("x" * 300, "give 'auto', 'npu', 'host' or the path of a library"),
+            ("./a\0b", "is no name of a file: embedded null byte"),
+            ("./a\ud800", "is no name of a file"),
+            ("~nobody of this name/lib.so", "cannot open shared object file"),
+            ("./a\n\x1b[2J", r"a\n\x1b[2J: cannot open shared object file"),
+        ],
+    )
+    def test_a_path_that_no_library_can_have(self, text: str, reason: str) -> None:
+        with pytest.raises(BackendUnavailableError) as caught:
+            open_runtime(text)
+        assert reason in str(caught.value)
+        assert str(caught.value).isprintable()
+
+    def test_nothing_waits_for_a_pipe(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "lib.so")
+        with pytest.raises(BackendUnavailableError, match="is a device, pipe or socket"):
+            open_runtime(str(tmp_path / "lib.so"))
+
     def test_a_library_of_something_else_is_refused(self, tmp_path: Path) -> None:
         library = fake_library(tmp_path / "libc.so", without=loader.NEEDED)
         assert attempts(str(library))[str(library)].reason == "is no ACL library"

@@ -476,6 +476,18 @@ def test_external_weights_lie_in_the_weight_directory(tmp_path: Path, vm: VarMan
     assert "location" not in loaded["by_id"].op_desc.attrs
 
 
+@pytest.mark.parametrize("location", ["w" * 300, "a\0b", "x\n/y\x1b"])
+def test_odd_locations_of_external_weights_are_left_to_who_loads_them(
+    tmp_path: Path, vm: VarManager, location: str
+) -> None:
+    graph = model_graph({})
+    graph.add_node(OpDesc("f", "FileConstant", outputs=[NCHW], attrs={"location": location}))
+    compile_into(tmp_path, vm, root_model(graph))
+    found = load(tmp_path, make_manager(FakeMemory()))
+    assert found is not None
+    assert Path(str(graph_of(found)["f"].op_desc.attrs["location"])).is_relative_to(tmp_path / "weight")
+
+
 def test_variables_of_batches_are_known_by_what_they_were_cloned_from(tmp_path: Path, vm: VarManager) -> None:
     names = {
         "w": NCHW,

@@ -65,6 +65,14 @@ def test_a_directory_that_is_none(tmp_path: Path, vm: VarManager, kind: str) -> 
     assert (caught.value.file, caught.value.status) == (str(folder), PARAM_INVALID)
 
 
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800", "n" * 300, "/".join(["n" * 200] * 30)])
+def test_a_directory_that_cannot_be(tmp_path: Path, vm: VarManager, name: str) -> None:
+    with pytest.raises(ModelFileError, match="is no directory") as caught:
+        cache_of(tmp_path / name, vm, model_graph({}))
+    assert caught.value.status == PARAM_INVALID
+    assert str(caught.value).isprintable()
+
+
 @pytest.mark.parametrize("key", ["a/b", "..", "a b", "k\n", "ü", "x" * 129, "k.om", "\0"])
 def test_keys_that_begin_no_file_name(tmp_path: Path, vm: VarManager, key: str) -> None:
     with pytest.raises(ModelFileError, match=r"ge\.graph_key") as caught:
