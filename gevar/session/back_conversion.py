@@ -4,7 +4,7 @@ Source: GE source, base/common/file_constant_utils, the conversion back to Const
 Differs: row back-to-const of docs/differences.md.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final, Literal
 
@@ -83,10 +83,10 @@ def _to_consts(nodes: Sequence[ExternalNode]) -> None:
         raise ValueError(f"{reason}; make them Constant")
     if nodes[0].is_part:
         raise ValueError(f"model {model.model.name!r} is part of a dynamic one and shares graphs; make them Constant")
-    names = [node.name for node in nodes_of(model)]
+    names = Counter(node.name for node in nodes_of(model))
     contents: dict[str, StreamedBytes] = {}
     for one in nodes:
-        if names.count(one.node.name) > 1:
+        if names[one.node.name] > 1:
             raise GraphError(model.model.name, "two nodes have this name; rename one", node=one.node.name)
         contents[one.node.name] = one.content
         _become(one.node, CONSTANT, ge_ir.TensorDef(desc=tensor_desc_to_proto(_desc(one))))
