@@ -91,7 +91,8 @@ class BlockCopyCalls(DeviceBase):
         Raises
         ------
         ValueError
-            A block is larger than `staging`, a copy ends behind it, or the counts do not add up.
+            An array is not as said; a block is larger than `staging`, a copy ends behind it, or the counts do not add
+            up.
         AclError
             The runtime refuses; its arguments name the copy.
 
@@ -99,12 +100,17 @@ class BlockCopyCalls(DeviceBase):
         -----
         After failure each destination holds old bytes, new bytes or both.
         """
-        if len(blocks) and int(blocks[:, 1].max()) > staging.size_bytes:
-            raise ValueError(f"a block of {blocks[:, 1].max()} B does not fit host memory of {staging.size_bytes} B")
-        if len(copies) and int((copies[:, 1] + copies[:, 2]).max()) > staging.size_bytes:
-            raise ValueError(f"a copy ends behind host memory of {staging.size_bytes} B: give pieces of their block")
-        if int(blocks[:, 2].sum()) != len(copies):
-            raise ValueError(f"blocks have {blocks[:, 2].sum()} copies, but {len(copies)} are given")
+        _check_rows("blocks", blocks)
+        _check_rows("copies", copies)
+        room, largest = staging.size_bytes, int(blocks[:, 1].max(initial=0))
+        if largest > room:
+            raise ValueError(f"a block of {largest} B does not fit host memory of {room} B")
+        starts, sizes = copies[:, 1], copies[:, 2]
+        if any(int(column.max(initial=0)) > room for column in (starts, sizes, starts + sizes)):  # a sum may be wrapped
+            raise ValueError(f"a copy ends behind host memory of {room} B: give pieces of their block")
+        if (blocks[:, 2] > len(copies)).any() or int(blocks[:, 2].sum()) != len(copies):
+            counts = sum(blocks[:, 2].tolist())
+            raise ValueError(f"blocks have {counts} copies, but {len(copies)} are given")
         lease, done = self._current.held or self._current.take(), _new_done()
         memory = staging.addr
         with ffi.from_buffer(_BLOCKS, blocks) as rows, ffi.from_buffer(_COPIES, copies) as pieces:
@@ -129,11 +135,14 @@ class BlockCopyCalls(DeviceBase):
 
         Raises
         ------
+        ValueError
+            `copies` is not as said.
         AclError
             The runtime refuses; its arguments name the copy. Those before it are made, or queued.
         StateError
             The stream is closed.
         """
+        _check_rows("copies", copies)
         if stream is None:
             lease, handle, call = self._current.held or self._current.take(), DEFAULT_STREAM, "aclrtMemcpy"
         else:
@@ -148,6 +157,13 @@ class BlockCopyCalls(DeviceBase):
             if stream is None:
                 self._refuse_in_context(code, call, arguments, lease)
             stream.scope.refuse(code, call, arguments, lease)
+
+
+def _check_rows(name: str, rows: NDArray[np.uint64]) -> None:
+    """Refuse what C would read as something else."""
+    if rows.dtype != np.uint64 or rows.ndim != 2 or rows.shape[1] != BLOCK_COLUMNS or not rows.flags.c_contiguous:
+        text = f"{name} are {rows.dtype} of shape {rows.shape}"
+        raise ValueError(f"{text}: give uint64, {BLOCK_COLUMNS} in each row, C-contiguous")
 
 
 def _new_done() -> BlocksDone:

@@ -85,7 +85,17 @@ def test_a_flag_stops_the_call(device: Device, file: int) -> None:
     [
         (rows((0, 65, 1)), rows((1, 0, 65)), "does not fit host memory of 64 B"),
         (rows((0, 64, 1)), rows((1, 60, 5)), "ends behind host memory of 64 B"),
+        (rows((0, 64, 1)), rows((1, 2**64 - 1, 2)), "ends behind host memory of 64 B"),
+        (rows((0, 64, 1)), rows((1, 2**63, 2**63)), "ends behind host memory of 64 B"),
+        (rows((0, 64, 1)), rows((1, 1, 2**64 - 1)), "ends behind host memory of 64 B"),
         (rows((0, 64, 2)), rows((1, 0, 64)), "have 2 copies, but 1"),
+        (rows((0, 64, 2**64 - 1), (0, 64, 2)), rows((1, 0, 64)), f"have {2**64 + 1} copies, but 1"),
+        (rows((0, 64, 2**63), (0, 64, 2**63), (0, 64, 1)), rows((1, 0, 64)), f"have {2**64 + 1} copies, but 1"),
+        (rows((0, 64, 1)).astype(np.int64), rows((1, 0, 64)), r"blocks are int64 of shape \(1, 3\)"),
+        (rows((0, 64, 1)), rows((1, 0, 64)).astype(np.uint32), r"copies are uint32 of shape \(1, 3\)"),
+        (rows((0, 64, 1))[:, :2], rows((1, 0, 64)), r"shape \(1, 2\): give uint64, 3 in each row"),
+        (rows((0, 64, 1))[0], rows((1, 0, 64)), r"shape \(3,\): give uint64"),
+        (np.asfortranarray(rows((0, 64, 1), (0, 64, 0))), rows((1, 0, 64)), "C-contiguous"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(
@@ -93,6 +103,15 @@ def test_arrays_that_do_not_fit_are_refused(
 ) -> None:
     with device.malloc_host(64) as staging, pytest.raises(ValueError, match=message):
         device.memcpy_blocks(file, blocks, copies, staging, StopFlag())
+
+
+@pytest.mark.parametrize(
+    "copies",
+    [rows((1, 0, 64)).astype(np.int64), rows((1, 0, 64))[:, :2], np.asfortranarray(rows((1, 0, 1), (2, 0, 1)))],
+)
+def test_an_array_of_copies_is_as_it_is_said(device: Device, copies: NDArray[np.uint64]) -> None:
+    with device.malloc_host(64) as pinned, pytest.raises(ValueError, match=r"copies are .* give uint64, 3 in each row"):
+        device.memcpy_block(copies, pinned.addr)
 
 
 def test_a_refused_copy_is_named(device: Device, file: int, host: HostControls) -> None:
