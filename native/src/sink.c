@@ -23,8 +23,9 @@ static bool descriptor(const char *place, int *fd, bool *owned) {
         place = "fd:2";
     if (strncmp(place, "fd:", 3)) {
         *owned = true;
-        *fd = open(place, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-        return *fd >= 0;
+        /* a pipe that nobody reads is refused at once; one that is read may be slow */
+        *fd = open(place, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+        return *fd >= 0 && fcntl(*fd, F_SETFL, O_APPEND) == 0;
     }
     char *end;
     long number = strtol(place + 3, &end, 10);

@@ -198,6 +198,11 @@ static void test_switching(void) {
     CHECK_EQ(count_lines(trace_text()), 3);
     CHECK_EQ(hostacl_configure("trace", "/nowhere/at/all"), ACL_ERROR_INVALID_PARAM);
     CHECK(strstr(hostacl_error(), "/nowhere/at/all cannot be opened: No such file"));
+    char pipe_path[sizeof(path) + 8];
+    snprintf(pipe_path, sizeof(pipe_path), "%s-pipe", path);
+    CHECK(!mkfifo(pipe_path, 0600));
+    CHECK_EQ(hostacl_configure("trace", pipe_path), ACL_ERROR_INVALID_PARAM); /* nobody reads it */
+    unlink(pipe_path);
     CHECK_EQ(hostacl_configure("trace", "fd:9999"), ACL_ERROR_INVALID_PARAM);
     CHECK_EQ(hostacl_configure("trace", "fd:"), ACL_ERROR_INVALID_PARAM);
     CHECK_EQ(hostacl_configure("trace", "fd:x"), ACL_ERROR_INVALID_PARAM);
