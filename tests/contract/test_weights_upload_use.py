@@ -11,8 +11,8 @@ from acl_shim import Device
 from acl_shim.host import HostControls
 from gevar.errors import LoadError, StateError
 from gevar.weights import FileRegion, PreadReader, Upload, UploadRequest, upload
-from gevar.weights.file_reader import OpenFile
 from tests.helpers.open_files import open_files
+from tests.helpers.readers import reader_at
 from tests.helpers.runtime import live_now
 
 COUNT, SIZE = 60, 1000
@@ -36,23 +36,9 @@ def requests(device: Device, path: Path, host: HostControls) -> Iterator[list[Up
         assert (live_now(host), open_files(), threading.active_count()) == before
 
 
-def at_read(number: int, act: Callable[[], object]) -> OpenFile:
+def at_read(number: int, act: Callable[[], object]) -> type[PreadReader]:
     """A reader that does something before a read."""
-    calls, lock = 0, threading.Lock()
-
-    class Reader(PreadReader):
-        descriptor = None
-
-        def read_into(self, offset: int, view: memoryview) -> int:
-            nonlocal calls
-            with lock:
-                calls += 1
-                is_now = calls == number
-            if is_now:
-                act()
-            return super().read_into(offset, view)
-
-    return Reader
+    return reader_at(number, lambda _: act(), then_reads=True)
 
 
 def test_an_upload_is_started_before_it_is_waited_for(device: Device, path: Path, host: HostControls) -> None:

@@ -13,6 +13,7 @@ from gevar.errors import AclError, LoadError
 from gevar.weights import FileRegion, PreadReader, Upload, UploadRequest, upload
 from gevar.weights.file_reader import OpenFile, ReopeningReader
 from tests.helpers.open_files import open_files
+from tests.helpers.readers import reader_at
 from tests.helpers.runtime import host_runtime, live_now
 
 UNTOUCHED = 255
@@ -46,21 +47,9 @@ def refused(host: HostControls, path: Path, open_file: OpenFile, wanted: type[Ba
     return str(error)
 
 
-def answering(answer: Callable[[int], object], *, at_call: int = 3) -> OpenFile:
-    """A reader that answers something else for one call, without reading; it is given how much there is room for."""
-    calls, lock = 0, threading.Lock()
-
-    class Reader(PreadReader):
-        descriptor = None
-
-        def read_into(self, offset: int, view: memoryview) -> int:
-            nonlocal calls
-            with lock:
-                calls += 1
-                is_now = calls == at_call
-            return answer(view.nbytes) if is_now else super().read_into(offset, view)  # type: ignore[return-value]
-
-    return Reader
+def answering(answer: Callable[[int], object]) -> OpenFile:
+    """A reader that answers something else at one of its reads; it is given how much there is room for."""
+    return reader_at(3, lambda view: answer(view.nbytes))
 
 
 @EVERY_WAY
