@@ -8,6 +8,7 @@ Regions are in the order of file and offset. A file is named without a directory
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -21,8 +22,8 @@ from gevar.om.source import ByteSource
 DIGESTS_FILE: Final = "digests.json"
 MAX_DIGESTS_BYTES: Final = 256 << 20
 """Longest side file that is read: more than a million regions."""
-_MAX_VALUES_BYTES: Final = 1 << 30
-"""Most bytes of memory that the values of a side file may take: those of more than a million regions."""
+MAX_VALUES_BYTES: Final = 1 << 30
+"""Most bytes of memory that the values of a list may take: those of more than a million regions, or contents."""
 _LIST: Final = "xxh3_128"
 
 
@@ -43,15 +44,18 @@ def digests_text(digests: Iterable[RegionDigest]) -> bytes:
 
 
 def parse_digests(data: bytes) -> list[RegionDigest]:
-    """Return the regions of a side file; what has another form is left out.
+    """Return the regions of a side file, each once; what has another form is left out, and so are two that contradict.
 
-    A name that has a directory in it is left out as well: nothing outside the folder is ever named.
+    A name that has a directory in it is left out as well: nothing outside the folder is ever named. Of a text that
+    `read_digests` refuses there are none.
     """
     try:
-        parsed = json.loads(data)
-    except (ValueError, RecursionError):
+        rows = _rows(strict_json(data, MAX_VALUES_BYTES)) or []
+    except ValueError:
         return []
-    return _regions(_rows(parsed) or [])
+    found = set(_regions(rows))
+    digests = Counter((one.file, one.offset, one.length) for one in found)
+    return [one for one in found if digests[one.file, one.offset, one.length] == 1]
 
 
 def _rows(parsed: object) -> list[object] | None:
@@ -99,7 +103,7 @@ def read_digests(path: str | Path, folder: Path | None = None) -> list[RegionDig
     finally:
         source.close()
     try:
-        rows = _rows(strict_json(data, _MAX_VALUES_BYTES))
+        rows = _rows(strict_json(data, MAX_VALUES_BYTES))
     except ValueError as error:
         raise ModelFileError(Path(path), 0, "digests", f"is no list of {_LIST} digests: {error}") from error
     if rows is None:

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from gevar.om.weight_digests import DIGESTS_FILE, RegionDigest, digests_text, parse_digests
+from gevar.om.json_fields import values_bytes
+from gevar.om.weight_digests import DIGESTS_FILE, MAX_VALUES_BYTES, RegionDigest, digests_text, parse_digests
 
 if TYPE_CHECKING:
     from gevar.om.weight_folder import WeightFolder
@@ -58,7 +59,12 @@ class WeightList:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Return the entries that have the right form, whatever else is there; none where the bytes are no JSON."""
+        """Return the entries that have the right form, whatever else is there.
+
+        There are none where the bytes are no JSON, or its values would take more than 1 GiB of memory.
+        """
+        if values_bytes(data) > MAX_VALUES_BYTES:
+            return cls(is_sound=False)
         try:
             found = json.loads(data)
         except (ValueError, RecursionError):

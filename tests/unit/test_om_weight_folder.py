@@ -21,6 +21,7 @@ from gevar.om.weight_list import MAX_LIST_BYTES, META_FILE, FolderLists, WeightL
 from gevar.types import DataType, Format, TensorDesc
 from tests.helpers.child import talk_to_python
 from tests.helpers.om_rules import check_file
+from tests.helpers.peak_memory import bounded_memory
 from tests.helpers.shared import REPOSITORY
 
 SERVER = "from tests.helpers.export_writer import serve; serve()"
@@ -309,6 +310,36 @@ def test_entries_of_both_lists_are_added(folder: WeightFolder) -> None:
 def test_only_the_name_of_a_listed_file_counts(path: str, expected: str) -> None:
     assert WeightList({"aa": path}).name("aa") == expected
     assert WeightList().name("aa") == ""
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"offset": 0, "length": 4, "digest": "1" * 32},
+        {"offset": 0, "length": 4, "digest": "1" * 32, "file": "\ud800"},
+        {"offset": 0, "length": 4, "digest": "1" * 32, "again": "\udfff"},
+    ],
+)
+def test_digests_can_be_read_after_an_export(tmp_path: Path, row: dict[str, object]) -> None:
+    """Whatever was there: two digests for one region, or names that no file has."""
+    known = {"file": "other", "offset": 0, "length": 4, "digest": "0" * 32}
+    (tmp_path / "weight").mkdir()
+    (tmp_path / "weight" / "digests.json").write_text(json.dumps({"xxh3_128": [known, known | row]}))
+    net(a=bytes(9)).write(tmp_path / "m.om", external_weight=2)
+    found = read_digests(tmp_path / "weight" / "digests.json")
+    assert [(one.file, one.length) for one in found] == [("m_weight_combined", 9)]
+
+
+@pytest.mark.parametrize("name", ["meta.json", "digests.json"])
+def test_a_list_that_takes_much_memory_is_not_read(tmp_path: Path, name: str) -> None:
+    """This one would take 28 times its size."""
+    text = b'{"a": [' + b"[]," * (14 << 20) + b"[]]}"
+    (tmp_path / "weight").mkdir()
+    (tmp_path / "weight" / name).write_bytes(text)
+    with bounded_memory(len(text)):
+        net(a=bytes(9)).write(tmp_path / "m.om", external_weight=2)
+    check_file((tmp_path / "m.om").read_bytes(), tmp_path / "weight")
+    assert len((tmp_path / "weight" / name).read_bytes()) < 1000
 
 
 @pytest.mark.parametrize("left_bytes", [0, 600])
