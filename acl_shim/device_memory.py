@@ -1,5 +1,6 @@
 """Copies to, from and within device memory that an owner holds."""
 
+from abc import ABC, abstractmethod
 from operator import index
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from acl_shim.stream_tasks import StreamTasks
 
 
-class DeviceMemory:
+class DeviceMemory(ABC):
     """Device memory of a known size; owners of such memory inherit from it.
 
     Copies check their range before the call; those without a stream block until the bytes are there, and wait for no
@@ -28,9 +29,9 @@ class DeviceMemory:
     _device: "Device"
     _size_bytes: int
 
+    @abstractmethod
     def _handle(self) -> int:
         """Return the address of the first byte of the open memory."""
-        raise NotImplementedError
 
     @property
     def addr(self) -> int:

@@ -49,6 +49,7 @@ class Mapping(SizedOwner, DeviceMemory):
         self.reservation.unmap(handle)
 
     def _given_back(self) -> None:
+        super()._given_back()
         self.reservation.drop_piece(self._key)
 
     def set_access(self, device_ids: Sequence[int]) -> None:

@@ -6,6 +6,7 @@ code.
 """
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from itertools import count
 from types import TracebackType
@@ -23,7 +24,7 @@ _log = logging.getLogger("acl_shim")
 _new_number = count(1).__next__
 
 
-class Owner:
+class Owner(ABC):
     """Own one thing of the runtime and give it back exactly once: by `close`, by ``with`` or by the finaliser.
 
     A subclass says how, in `_give_back`. The finaliser may run on any thread, in the middle of anything, so
@@ -44,9 +45,9 @@ class Owner:
         self._key = type(self).__name__, _new_number()
         lease.owned[self._key] = size_bytes
 
+    @abstractmethod
     def _give_back(self, handle: int) -> None:
         """Give the thing back to the runtime."""
-        raise NotImplementedError
 
     def _what(self) -> str:
         """Return what the thing is, in words."""
@@ -94,11 +95,11 @@ class Owner:
             if self._alive():  # else the try has shown that the thing is gone
                 self._open.append(handle)
                 raise
-        self._lease.owned.pop(self._key, None)
         self._given_back()
 
     def _given_back(self) -> None:
-        """Forget what hangs on the thing; called once, when it is gone."""
+        """Forget the thing; called once, when it is gone."""
+        self._lease.owned.pop(self._key, None)
 
     def _alive(self) -> bool:
         """Return whether the runtime still has the thing."""
@@ -150,9 +151,9 @@ class StreamOwner(Owner):
 
     __slots__ = ()
 
+    @abstractmethod
     def _home(self) -> "StreamScope":
         """Return the context."""
-        raise NotImplementedError
 
     def _close(self, give_back: Callable[[int], None]) -> None:
         if not self.closed and self._alive():

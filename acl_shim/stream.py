@@ -187,6 +187,7 @@ class Stream(StreamOwner, StreamTasks):
         self._queued.raise_errors()
 
     def _given_back(self) -> None:
+        super()._given_back()
         self._queued.end()
 
 

@@ -1,5 +1,6 @@
 """What every subject of a stream shares: its device, its handle, and what its tasks keep alive."""
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from acl_shim.api_types import StreamHandle
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from acl_shim.stream_scope import StreamScope
 
 
-class StreamBase:
+class StreamBase(ABC):
     """A stream of a device or context: what it is, and how tasks are queued on it."""
 
     __slots__ = ()
@@ -33,17 +34,17 @@ class StreamBase:
         return self._scope
 
     @property
+    @abstractmethod
     def handle(self) -> StreamHandle:
         """The `aclrtStream` as a number; 0 for a default stream."""
-        raise NotImplementedError
 
+    @abstractmethod
     def enter_stream(self) -> tuple["Runtime", StreamHandle, Queued]:
         """Make the stream's context current; return runtime, handle, and what is queued."""
-        raise NotImplementedError
 
+    @abstractmethod
     def target(self) -> tuple[Lease, StreamHandle, Queued]:
         """Return what lives under the stream's context, handle, and what is queued, for calls that make it current."""
-        raise NotImplementedError
 
     def _check(self, code: int, call: str, arguments: dict[str, Argument]) -> None:
         if code:

@@ -1,5 +1,6 @@
 """Where streams, events and notifies are made: a device's default context, or an explicit context."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     from acl_shim.device import Device
 
 
-class StreamScope:
+class StreamScope(ABC):
     """A context in which streams run."""
 
     __slots__ = ()
 
+    @abstractmethod
     def enter(self) -> Lease:
         """Make the context current on the calling thread and return what lives under it.
 
@@ -33,8 +35,8 @@ class StreamScope:
         StateError
             The context is gone, or the runtime is closed or forked.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def lease(self) -> Lease:
         """Return what lives under the context, for calls that make it current themselves.
 
@@ -45,15 +47,14 @@ class StreamScope:
         StateError
             The context is gone, or the runtime is closed or forked.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def refused(self, code: int, lease: Lease) -> NoReturn:
         """Raise for the context, which could not be made current."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stream_device(self) -> "Device":
         """Return the device of the context."""
-        raise NotImplementedError
 
     def refuse(self, code: int, call: str, arguments: dict[str, Argument], lease: Lease) -> NoReturn:
         """Raise for a call that makes the context current and returned a code.

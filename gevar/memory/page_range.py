@@ -1,11 +1,14 @@
 """A reserved range of device addresses into which pages are mapped one by one."""
 
+from collections.abc import Iterable
+
 from acl_shim import Device
 from acl_shim.api_types import MemHandle
 from acl_shim.lease import Lease
 from acl_shim.owner import SizedOwner
 from acl_shim.table import new_cell
 from gevar.errors import AclError
+from gevar.memory.page import Page
 
 _HUGE_RANGE = 1  # flag of a range for huge pages
 
@@ -98,6 +101,54 @@ class PageRange(SizedOwner):
             if code:
                 raise self._error(code, "aclrtUnmapMem", addr)
         self.mapped.pop(addr, None)
+
+    def map_pages(self, pages: Iterable[Page]) -> None:
+        """Map those of some pages that are not mapped, all or none.
+
+        Raises
+        ------
+        AclError
+            A page cannot be mapped. Everything is as before; what cannot be undone is noted on the error.
+        """
+        done: list[Page] = []
+        try:
+            for page in pages:
+                if page.addr not in self.mapped:
+                    self.map(page.addr, page.pool.page_bytes, page.handle)
+                    done.append(page)
+        except BaseException as error:
+            for page in done:
+                try:
+                    self.unmap(page.addr)
+                except AclError as second:
+                    error.add_note(f"a page that was mapped before the failure stays mapped: {second}")
+            raise
+
+    def unmap_pages(self, pages: Iterable[Page]) -> None:
+        """Unmap those of some pages that are mapped, all or none.
+
+        Raises
+        ------
+        AclError
+            A page cannot be unmapped. Everything is as before; what cannot be undone is noted on the error.
+        """
+        done: list[Page] = []
+        try:
+            for page in pages:
+                if page.addr in self.mapped:
+                    self.unmap(page.addr)
+                    done.append(page)
+        except BaseException as error:
+            self.remap_pages(done, error)
+            raise
+
+    def remap_pages(self, pages: Iterable[Page], error: BaseException) -> None:
+        """Map pages again that were unmapped before a failure; what does not work is noted on the error."""
+        for page in pages:
+            try:
+                self.map(page.addr, page.pool.page_bytes, page.handle)
+            except AclError as second:
+                error.add_note(f"the page at {page.addr:#x} is not mapped any more: free all of this memory: {second}")
 
     def _error(self, code: int, call: str, addr: int) -> AclError:
         return self._device.runtime.error(code, call, {"addr": addr, "device_id": self._device.id})

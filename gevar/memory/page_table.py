@@ -171,34 +171,13 @@ class PageTable:
         """
         pages = self.touched(begin, end)
         last = [page for page in pages if page.refs == 1]
-        self._unmap(last)
+        self.page_range.unmap_pages(last)
         for page in pages:
             page.refs -= 1
         for page in last:
             self._forget(page)
         if self._records is not None:
             self._records.remove((page.addr for page in pages), begin)
-
-    def _unmap(self, pages: Iterable[Page]) -> None:
-        """Unmap pages, all or none."""
-        done: list[Page] = []
-        mapped = self.page_range.mapped
-        try:
-            for page in pages:
-                if page.addr in mapped:
-                    self.page_range.unmap(page.addr)
-                    done.append(page)
-        except BaseException as error:
-            self.remap(done, error)
-            raise
-
-    def remap(self, pages: Iterable[Page], error: BaseException) -> None:
-        """Map pages again that were unmapped before a failure; what does not work is noted on the error."""
-        for page in pages:
-            try:
-                self.page_range.map(page.addr, page.pool.page_bytes, page.handle)
-            except AclError as second:
-                error.add_note(f"the page at {page.addr:#x} is not mapped any more: free all of this memory: {second}")
 
     def release_range(self) -> None:
         """Unmap every page, give the range back, and the pages to their pools.
@@ -209,11 +188,11 @@ class PageTable:
             A page cannot be unmapped, or the range not given back. Everything is as before.
         """
         pages = list(self.pages())
-        self._unmap(pages)
+        self.page_range.unmap_pages(pages)
         try:
             self.page_range.close()
         except BaseException as error:
-            self.remap(pages, error)
+            self.page_range.remap_pages(pages, error)
             raise
         for page in pages:
             self._forget(page)
@@ -226,7 +205,7 @@ class PageTable:
         AclError
             A page cannot be unmapped. Everything is as before.
         """
-        self._unmap(list(self.pages()))
+        self.page_range.unmap_pages(self.pages())
 
     def map_all(self) -> None:
         """Map every page again, after `unmap_all`.
@@ -236,19 +215,7 @@ class PageTable:
         AclError
             A page cannot be mapped. Everything is as before.
         """
-        done: list[Page] = []
-        try:
-            for page in self.pages():
-                if page.addr not in self.page_range.mapped:
-                    self.page_range.map(page.addr, page.pool.page_bytes, page.handle)
-                    done.append(page)
-        except BaseException as error:
-            for page in done:
-                try:
-                    self.page_range.unmap(page.addr)
-                except AclError as second:
-                    error.add_note(f"a page that was mapped before the failure stays mapped: {second}")
-            raise
+        self.page_range.map_pages(self.pages())
 
     def give_back_all(self) -> int:
         """Give every page back to the device, after `unmap_all`; the range stays. Return the bytes given back."""

@@ -194,8 +194,7 @@ def test_an_owner_shows_what_it_is(device: Device) -> None:
     assert repr(thing) == "<Thing closed of 2.00 KiB (2048 B) on device 0>"
 
 
-def test_the_base_gives_nothing_back(device: Device) -> None:
-    owner = Owner(device, device._enter(), 1, 1)
-    with pytest.raises(NotImplementedError):
-        owner.close()
+def test_an_owner_must_say_how_it_gives_back(device: Device) -> None:
+    with pytest.raises(TypeError, match="_give_back"):
+        Owner(device, device._enter(), 1, 1)  # type: ignore[abstract]
     device.forget()

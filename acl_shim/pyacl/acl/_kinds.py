@@ -5,6 +5,7 @@ add out values, read after the call.
 """
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
@@ -58,7 +59,7 @@ class Call:
         return thing
 
 
-class Kind:
+class Kind(ABC):
     """One kind of parameter.
 
     Attributes
@@ -69,9 +70,9 @@ class Kind:
 
     takes: tuple[str, ...] = ()
 
+    @abstractmethod
     def add(self, call: Call) -> None:
         """Add the C arguments to a call."""
-        raise NotImplementedError
 
 
 class Int(Kind):
