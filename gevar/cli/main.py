@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 
 
 class _Terminated(KeyboardInterrupt):
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Words after the program's name; by default those of the process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.__stdout__, TextIOWrapper):  # whose encoding may not have every character of a name
+        sys.__stdout__.reconfigure(errors="backslashreplace")
     try:
         with _sigterm_stops():
             from gevar.cli.run import run

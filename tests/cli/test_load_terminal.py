@@ -152,6 +152,16 @@ def test_who_does_not_want_to_be_terminated_is_not(monkeypatch: pytest.MonkeyPat
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_an_encoding_without_the_characters_of_a_name(tmp_path: Path, encoding: str) -> None:
+    np.save(tmp_path / "漢字.npy", np.zeros(5))
+    env = {**os.environ, "GEVAR_ACL": "host", "PYTHONIOENCODING": encoding}
+    for words, wanted in (([], r"\u6f22\u5b57.npy"), (["--json"], r'/\u6f22\u5b57.npy",')):
+        command = [*COMMAND, "load", str(tmp_path / "漢字.npy"), *words]
+        done = subprocess.run(command, cwd=REPOSITORY, env=env, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr, wanted in done.stdout) == (0, "", True)
+
+
 def test_without_standard_error(tmp_path: Path) -> None:
     np.save(tmp_path / "w.npy", np.zeros(5))
     line = f"exec {sys.executable} -c 'from gevar.cli.main import main; main()' load {tmp_path}/w.npy --json 2>&-"
