@@ -19,13 +19,22 @@ from gevar.om.named_tensor import NamedTensor, declared_bytes, shown_shape
 from gevar.om.regular_file import path_inside
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import Content, StreamedBytes
+from gevar.om.wire import parts_bytes
 from gevar.types.data_type import DataType
 
+_WHAT: Final = "ONNX model"
 _MAX_MODEL_BYTES: Final = (1 << 31) - 1
 """Limit of protobuf for one message."""
+_PARTS_FACTOR: Final = 8
+_PARTS_BYTES: Final = 48 << 20
+"""Messages and texts of a model may take so many times its bytes, and so many more, beside what is in them."""
+_UNCOUNTED_BYTES: Final = 1 << 19
+"""A model of so few bytes cannot take more."""
 
 if TYPE_CHECKING:
     import onnx
+    from google._upb._message import Descriptor as CompiledDescriptor
+    from google.protobuf.descriptor import Descriptor
 
 _TYPES: Final = {
     1: DataType.DT_FLOAT,
@@ -69,20 +78,16 @@ def read_onnx(path: str | PathLike[str]) -> list[NamedTensor]:
 
     source = ByteSource.of_file(path)
     try:
-        if source.size_bytes > _MAX_MODEL_BYTES:
-            reason = (
-                f"takes {source.size_bytes} B, {_MAX_MODEL_BYTES} B at most are read; keep its weights in external data"
-            )
-            raise source.error(0, "ONNX model", reason)
-        model = onnx.load_model_from_string(source.read(0, source.size_bytes, "ONNX model"))
+        _check_size(source, onnx.ModelProto.DESCRIPTOR)
+        model = onnx.load_model_from_string(source.read(0, source.size_bytes, _WHAT))
     except (DecodeError, ValueError) as error:
         if isinstance(error, ModelFileError):
             raise
-        raise source.error(0, "ONNX model", str(error) or type(error).__name__) from error
+        raise source.error(0, _WHAT, str(error) or type(error).__name__) from error
     finally:
         source.close()
     if not model.HasField("graph"):
-        raise source.error(0, "ONNX model", "has no graph")
+        raise source.error(0, _WHAT, "has no graph")
     reader = _Reader(Path(path))
     found: dict[str, NamedTensor] = {}
     times = Counter[str]()
@@ -94,6 +99,16 @@ def read_onnx(path: str | PathLike[str]) -> list[NamedTensor]:
             unique = base if times[base] == 1 else f"{base}/{times[base]}"
         found[unique] = reader.tensor(unique, stored)
     return list(found.values())
+
+
+def _check_size(source: ByteSource, descriptor: "Descriptor | CompiledDescriptor") -> None:
+    """Refuse a model that is too large, or would be in memory."""
+    if source.size_bytes > _MAX_MODEL_BYTES:
+        reason = f"takes {source.size_bytes} B, {_MAX_MODEL_BYTES} B at most are read; keep weights in external data"
+        raise source.error(0, _WHAT, reason)
+    most_bytes = _PARTS_FACTOR * source.size_bytes + _PARTS_BYTES
+    if source.size_bytes > _UNCOUNTED_BYTES and parts_bytes(source, descriptor, _WHAT, most_bytes) > most_bytes:
+        raise source.error(0, _WHAT, f"its {source.size_bytes} B stand for more than {most_bytes} B of memory")
 
 
 def _tensors(reader: "_Reader", model: "onnx.ModelProto") -> Iterator[tuple[str, str, "onnx.TensorProto"]]:
@@ -131,7 +146,7 @@ class _Reader:
     def text(self, text: object, what: str) -> str:
         """Return a text of the model, which comes as bytes where it is not UTF-8."""
         if not isinstance(text, str):
-            raise ModelFileError(self._path, None, "ONNX model", f"{what} is {text!r:.60}, not UTF-8; save it again")
+            raise ModelFileError(self._path, None, _WHAT, f"{what} is {text!r:.60}, not UTF-8; save it again")
         return text
 
     def tensor(self, name: str, stored: "onnx.TensorProto") -> NamedTensor:

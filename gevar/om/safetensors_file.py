@@ -33,7 +33,7 @@ _LENGTH: Final = struct.Struct("<Q")
 _MAX_HEADER_BYTES: Final = 100_000_000
 """Longest header; the limit of the package."""
 MAX_VALUES_BYTES: Final = 256 << 20
-"""Most bytes of memory that the values of a header or an index may take: those of some 300 000 tensors."""
+"""Most bytes of memory that the values of a header or an index may take: those of some 250 000 tensors."""
 _METADATA: Final = "__metadata__"
 _TYPES: Final = {
     "F64": DataType.DT_DOUBLE,

@@ -31,6 +31,10 @@ _HEAD_MAX_BYTES = 20
 """Tag and length, each a variable-length number of at most 10 bytes."""
 _MAX_FIELD_NUMBER = (1 << 29) - 1
 _FIXED_BYTES = {FIXED64: 8, FIXED32: 4}
+_MESSAGE_BYTES = 180
+_TEXT_BYTES = 20
+"""Memory that a message or a text takes, whatever is in it."""
+_TEXT_TYPES = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
 _WIRE_TYPES = {
     FieldDescriptor.TYPE_DOUBLE: FIXED64,
     FieldDescriptor.TYPE_FIXED64: FIXED64,
@@ -137,6 +141,29 @@ def count_unknown_fields(
         elif known.message_type is not None:
             count += count_unknown_fields(source, field.value_start, field.end, known.message_type, what)
     return count
+
+
+def parts_bytes(source: ByteSource, descriptor: "Descriptor | CompiledDescriptor", what: str, most_bytes: int) -> int:
+    """Return the bytes of memory that the messages and texts in a message take beside what is in them, about.
+
+    Counting ends where they are more than `most_bytes`. Raises as `walk_fields`.
+    """
+    needed_bytes, waiting = 0, [(0, source.size_bytes, descriptor)]
+    while waiting:
+        start, end, descriptor = waiting.pop()
+        for field in walk_fields(source, start, end, what):
+            known = descriptor.fields_by_number.get(field.number)
+            if known is None or field.wire_type != LENGTH_DELIMITED:
+                continue
+            if known.message_type is not None:
+                needed_bytes += _MESSAGE_BYTES
+                if field.end > field.value_start:
+                    waiting.append((field.value_start, field.end, known.message_type))
+            elif known.type in _TEXT_TYPES:
+                needed_bytes += _TEXT_BYTES
+            if needed_bytes > most_bytes:
+                return needed_bytes
+    return needed_bytes
 
 
 def _fits(known: "FieldDescriptor | CompiledFieldDescriptor", wire_type: int) -> bool:

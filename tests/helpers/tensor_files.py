@@ -212,6 +212,8 @@ def _onnx(path: Path) -> Iterator[tuple[str, tuple[tuple[int, ...], bytes]]]:
     for function in model.functions:
         tensors += onnx_tensors(function)
     for number, tensor in enumerate(tensors):
+        if isinstance(tensor.name, bytes):  # no UTF-8; the name of a constant's own tensor says nothing
+            tensor.name = ""
         yield str(number), _facts(onnx.numpy_helper.to_array(tensor, str(path.parent)))
 
 

@@ -21,7 +21,7 @@ from tests.helpers.peak_memory import bounded_memory
 from tests.helpers.tensor_files import MAKERS, Found, library_tensors
 from tests.helpers.weights_campaign import damaged_text
 
-FULL_EXAMPLES: Final = 50_000
+FULL_EXAMPLES: Final = 30_000
 WHOLE: Final = 5
 """One example in so many is not damaged."""
 NUMBERS: Final = (

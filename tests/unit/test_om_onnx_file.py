@@ -15,6 +15,7 @@ from gevar.om.onnx_file import read_onnx
 from gevar.om.stored_bytes import StreamedBytes, read_all
 from gevar.types import DataType
 from tests.contract.test_weight_file_counts import few_files
+from tests.helpers.peak_memory import bounded_memory
 
 onnx = pytest.importorskip("onnx")
 helper, TensorProto, numpy_helper = onnx.helper, onnx.TensorProto, onnx.numpy_helper
@@ -222,6 +223,59 @@ def test_many_tensors_of_one_name(tmp_path: Path) -> None:
     found = read_onnx(save(tmp_path / "m.onnx", [helper.make_tensor("w", TensorProto.INT8, (), [1])] * 20_000))
     assert [one.name for one in found[:3]] == ["w", "main/w", "main/w/2"]
     assert len({one.name for one in found}) == 20_000
+
+
+def field(number: int, value: bytes) -> bytes:
+    """A field of a message."""
+    size, length = len(value), b""
+    while size >= 0x80:
+        length, size = length + bytes([size & 0x7F | 0x80]), size >> 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + value
+
+
+MANY = 1_000_000
+BOMBS = {
+    "tensors": field(7, field(5, b"") * MANY),
+    "nodes": field(7, field(1, b"") * MANY),
+    "attributes": field(7, field(1, field(5, b"") * MANY)),
+    "tensors of an attribute": field(7, field(1, field(5, field(10, b"") * MANY))),
+    "external data": field(7, field(5, field(13, b"") * MANY)),
+    "functions": b"\xca\x01\0" * MANY,
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_what_a_model_stands_for_is_limited(tmp_path: Path, bomb: str) -> None:
+    (tmp_path / "m.onnx").write_bytes(BOMBS[bomb])
+    with bounded_memory(len(BOMBS[bomb])), pytest.raises(ModelFileError, match=r"stand for more than \d+ B of memory"):
+        read_onnx(tmp_path / "m.onnx")
+
+
+def test_models_in_each_other(tmp_path: Path) -> None:
+    """Too deep for protobuf, and for a stack."""
+    data = b""
+    for _ in range(5_000):
+        data = field(1, field(5, field(6, data)))
+    (tmp_path / "m.onnx").write_bytes(field(7, data) + field(2, bytes(1 << 19)))
+    with pytest.raises(ModelFileError, match="ONNX model"):
+        read_onnx(tmp_path / "m.onnx")
+
+
+def test_a_large_model_is_in_order(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", [f"a{number}", "b"], [f"a{number + 1}"]) for number in range(20_000)]
+    large = tensor("large", np.arange(1 << 20, dtype=np.float32))
+    found = read_onnx(save(tmp_path / "m.onnx", [large, tensor("w", KERNEL)], nodes))
+    assert [(one.name, one.data.nbytes) for one in found] == [("large", 4 << 20), ("w", 48)]
+
+
+def test_a_model_larger_than_a_message_may_be(tmp_path: Path) -> None:
+    with (tmp_path / "m.onnx").open("wb") as file:
+        file.truncate(1 << 31)
+    with (
+        bounded_memory(0),
+        pytest.raises(ModelFileError, match="2147483647 B at most are read; keep weights in external"),
+    ):
+        read_onnx(tmp_path / "m.onnx")
 
 
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
