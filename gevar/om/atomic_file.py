@@ -88,7 +88,7 @@ def errors_of(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         told = error.filename
-        is_own = told == path.name or (isinstance(told, str) and _DRAFT.fullmatch(told))
+        is_own = told == path.name or (isinstance(told, str) and is_draft(told))
         if is_own or (told is None and error.errno in _NO_ROOM):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
@@ -142,6 +142,11 @@ def _check_target(folder: int, name: str) -> None:
             raise OSError(errno.EINVAL, "is a device, pipe or socket; give the name of a file", name)
 
 
+def is_draft(name: str) -> bool:
+    """Tell whether a name is that of a draft, which the next writer in its folder may remove."""
+    return _DRAFT.fullmatch(name) is not None
+
+
 def make_draft(folder: int, name: str | None = None) -> tuple[str, int]:
     """Make an empty file to be written, and lock it.
 
@@ -174,7 +179,7 @@ def make_draft(folder: int, name: str | None = None) -> tuple[str, int]:
 def remove_drafts(folder: int) -> None:
     """Remove the drafts of an open folder that nobody writes, of this user; one that cannot be removed stays."""
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if _DRAFT.fullmatch(entry.name)]
+        names = [entry.name for entry in entries if is_draft(entry.name)]
     for name in names:
         with suppress(OSError):
             _remove_if_left(folder, name)

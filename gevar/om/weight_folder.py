@@ -19,7 +19,7 @@ from gevar.align import SESSION_MEM_ALIGN_BYTES, align_up
 from gevar.om.atomic_file import errors_of, is_named, make_draft, remove_drafts, write_in
 from gevar.om.regular_file import open_regular
 from gevar.om.stored_bytes import CHUNK_BYTES, Content, write_all
-from gevar.om.weight_list import KEPT, LISTS, MAX_LIST_BYTES, META_FILE, WeightList
+from gevar.om.weight_list import LISTS, MAX_LIST_BYTES, META_FILE, WeightList
 
 
 class WeightFolder:
@@ -57,8 +57,6 @@ class WeightFolder:
             while not self._try_lock():
                 self.close()
             remove_drafts(self._fd)
-            for name in LISTS:
-                self._remove(KEPT.format(name))
         except BaseException:
             self.close()
             raise
@@ -111,20 +109,25 @@ class WeightFolder:
         Raises
         ------
         OSError
-            It cannot be written.
+            As `read`; or it cannot be written.
         """
-        kept = KEPT.format(name)
-        if not self._is_there(name):
+        if self._is_there(name):
+            self._keep(name)
+        else:
             self._undo.callback(self._remove, name)
-        elif not self._is_there(kept):
-            os.link(name, kept, src_dir_fd=self._fd, dst_dir_fd=self._fd, follow_symlinks=False)
-            self._held.callback(self._remove, kept)
-            self._undo.callback(self._put_back, kept, name)
         self._put(name, data)
 
-    def _put_back(self, kept: str, name: str) -> None:
-        os.replace(kept, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
-        self._remove(kept)  # replacing does nothing where both are one file still
+    def _keep(self, name: str) -> None:
+        """Bring a copy of a list to the disk, which only has to get the name to take back what comes."""
+        before = self.read(name)
+        with errors_of(self.path / name):
+            draft, fd = make_draft(self._fd)
+            self._held.callback(os.close, fd)
+            self._held.callback(self._remove, draft)
+            with os.fdopen(fd, "wb", closefd=False) as file:
+                file.write(before)
+            os.fsync(fd)
+        self._undo.callback(os.replace, draft, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
 
     def _put(self, name: str, data: bytes) -> None:
         """Write a file. A new list is locked before it has its name, so that the lock is never without one."""

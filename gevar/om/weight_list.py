@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
+from gevar.om.atomic_file import is_draft
 from gevar.om.json_fields import values_bytes
 from gevar.om.weight_digests import DIGESTS_FILE, MAX_VALUES_BYTES, RegionDigest, digests_text, parse_digests
 
@@ -31,8 +32,6 @@ META_FILE: Final = "meta.json"
 _FILES, _OFFSETS = "hash_to_weight_file", "hash_to_weight_offset"
 _INDENT: Final = 4
 LISTS: Final = (META_FILE, DIGESTS_FILE)
-KEPT: Final = ".gevar-{}"
-"""Name of a list that was replaced, until that is for good; nobody but who has the lock makes or removes it."""
 COMBINED: Final = "weight_combined"
 _COMBINED_NAME: Final = re.compile(rf"(?:[^/\0\ud800-\udfff]*_)?{COMBINED}")
 MAX_LIST_BYTES: Final = 256 << 20
@@ -46,7 +45,7 @@ def is_combined_file(name: str) -> bool:
 
 def is_own_name(name: str) -> bool:
     """Tell whether a name in a folder is for its lists, or for what is being written there."""
-    return name in LISTS or name.startswith(KEPT.format(""))
+    return name in LISTS or is_draft(name)
 
 
 @dataclass(slots=True)
