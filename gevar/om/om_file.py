@@ -10,7 +10,7 @@ Source: GE source, base/common/helper/om_file_helper.cc, model_helper.cc.
 import struct
 from dataclasses import dataclass
 from os import PathLike
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 from gevar.errors import ModelFileError
 from gevar.om.header import HEADER_BYTES, Dialect, read_header
@@ -93,6 +93,8 @@ class OmFile:
     """
 
     def __init__(self, source: ByteSource, kind: Kind = "model", *, _outer: "OmFile | None" = None) -> None:
+        if kind not in get_args(Kind):
+            raise ValueError(f"kind is {kind!r}; give one of {', '.join(get_args(Kind))}")
         self.source = source
         self.header = read_header(source, bundle=kind == "bundle")
         self.models: list[OmModel] = []
@@ -113,7 +115,7 @@ class OmFile:
 
         Raises
         ------
-        ModelFileError
+        ModelFileError, ValueError
             As `open_om`; `name` stands for the file.
         """
         if not memoryview(data).nbytes:
@@ -257,6 +259,8 @@ def open_om(path: str | PathLike[str], *, kind: Kind = "model") -> OmFile:
     ModelFileError
         The path cannot be opened; or the file is empty, too short, an OM2 package, of another kind or version,
         encrypted; or its lengths, tables or nested OM files contradict the file. Nothing stays open.
+    ValueError
+        `kind` is another one.
 
     Examples
     --------

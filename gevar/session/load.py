@@ -96,9 +96,9 @@ def load_model(
     Raises
     ------
     ValueError
-        Memory for an external weight is null, empty or no multiple of 32 B, or is given for a name with a directory;
-        memory of the caller's for variables is smaller than the bundle says; the option ``ge.exec.value_bins`` cannot
-        be read.
+        `kind` is neither "model" nor "bundle"; memory for an external weight is null, empty or no multiple of 32 B, or
+        is given for a name with a directory; memory of the caller's for variables is smaller than the bundle says; the
+        option ``ge.exec.value_bins`` cannot be read.
     ModelFileError
         The file is not an OM model, or is damaged; names file, offset and field. Or models of a bundle contradict each
         other; or a weight directory or digests are asked for and there are no external weights.

@@ -453,3 +453,10 @@ def test_file_that_is_cut_after_opening(path: Path) -> None:
         path.write_bytes(path.read_bytes()[:400])
         with pytest.raises(ModelFileError, match="was cut from"):
             om.models[0].variable_nodes()
+
+
+def test_a_kind_that_there_is_not(tmp_path: Path) -> None:
+    (tmp_path / "m.om").write_bytes(build.g3(ORDINARY))
+    for kind in ("", "bundles", None):
+        with pytest.raises(ValueError, match="give one of model, bundle"):
+            open_om(tmp_path / "m.om", kind=kind)  # type: ignore[arg-type]
