@@ -2,7 +2,8 @@
  *
  * A key is set on a copy of the options which replaces them only when the whole makes sense, so a refused value leaves
  * everything as it was. Pools that are not given follow from the capacity: an eighth of it in 4 KiB pages, four 1 GiB
- * pages where the product has them and 16 GiB stand behind each, the rest in 2 MiB pages.
+ * pages where the product has them and 16 GiB stand behind each, the rest in 2 MiB pages; what is left below one of
+ * these, in 4 KiB pages again.
  *
  * Thread safety: works on the struct it is given; the runtime's own struct is guarded by the table lock. */
 #include "config.h"
@@ -386,8 +387,11 @@ static void pool_bytes(const struct config *config, uint64_t bytes[PAGE_CLASSES]
         if (cls != PAGE_2M)
             left -= bytes[cls] < left ? bytes[cls] : left;
     }
-    if (!config->pool_given[PAGE_2M])
-        bytes[PAGE_2M] = left & ~(2 * MIB - 1);
+    if (config->pool_given[PAGE_2M])
+        return;
+    bytes[PAGE_2M] = left & ~(2 * MIB - 1);
+    if (!config->pool_given[PAGE_4K])
+        bytes[PAGE_4K] += (left - bytes[PAGE_2M]) & ~(4 * KIB - 1);
 }
 
 struct pool_sizes config_pools(const struct config *config) {

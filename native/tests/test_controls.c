@@ -108,9 +108,16 @@ static void test_bad_options(void) {
 static void test_pools(void) {
     start("capacity", "8M", NULL);
     OK(aclrtSetDevice(0));
-    CHECK_EQ(free_bytes(ACL_HBM_MEM_NORMAL), MIB);
+    CHECK_EQ(free_bytes(ACL_HBM_MEM_NORMAL), 2 * MIB); /* an eighth, and what makes no page of 2 MiB */
     CHECK_EQ(free_bytes(ACL_HBM_MEM_HUGE), 6 * MIB);
     CHECK_EQ(free_bytes(ACL_HBM_MEM_HUGE1G), 0);
+    start("capacity", "10485761", NULL); /* all of it can be used, in whole pages */
+    OK(aclrtSetDevice(0));
+    CHECK_EQ(free_bytes(ACL_HBM_MEM), 10 * MIB);
+    start("capacity", "9M", "pages_4k", "64K", NULL);
+    OK(aclrtSetDevice(0));
+    CHECK_EQ(free_bytes(ACL_HBM_MEM_NORMAL), 64 * KIB);
+    CHECK_EQ(free_bytes(ACL_HBM_MEM_HUGE), 8 * MIB);
     start("capacity", "0x100000000", "pages_4k", "1G", NULL);
     CHECK_EQ(hostacl_configure("pages_1g", "4"), ACL_ERROR_INVALID_PARAM);
     CHECK(strstr(hostacl_error(), "the capacity is 4294967296 bytes"));

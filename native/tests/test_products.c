@@ -28,7 +28,7 @@ static void check_memory_type(const struct product_row *row) {
     CHECK_EQ(total(ACL_DDR_MEM_P2P_HUGE), row->hbm ? 0 : total(ACL_MEM_HUGE));
     if (row->giant)
         all += total(ACL_HBM_MEM_HUGE1G);
-    CHECK(all <= row->capacity && row->capacity - all < 2 * MIB + 4 * KIB);
+    CHECK(all <= row->capacity && row->capacity - all < 4 * KIB);
 }
 
 static void check_giant_pages(const struct product_row *row) {
