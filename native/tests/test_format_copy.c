@@ -18,7 +18,7 @@ static int64_t draw(int64_t below) {
 /* Puts the axes of a case in a random order, with gaps now and then; `last` stays the innermost where it is set.
  * Returns the bytes from the first element to the end of the last one. */
 static int64_t lay_out(const copy_case *one, const int64_t *shape, int64_t *steps, int last, int gaps) {
-    int order[COPY_AXES];
+    int order[COPY_AXES] = {0};
     for (int k = 0; k < one->axes; k++) {
         const int at = (int)draw(k + 1);
         order[k] = order[at];
