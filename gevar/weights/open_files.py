@@ -6,12 +6,16 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from threading import RLock
+from typing import Final
 
 import numpy as np
 
 from gevar.errors import LoadError
 from gevar.weights.file_reader import PAGE_BYTES, FileReader, OpenFile, ReopeningReader, os_reason
 from gevar.weights.upload_arrays import UploadArrays
+
+_opening: Final = RLock()  # held by one load at a time, so that each counts the files of the others
 
 
 def _most_open() -> int:
@@ -51,7 +55,12 @@ class OpenFiles:
     def __init__(self, arrays: UploadArrays, open_file: OpenFile, past_cache: bool, stack: ExitStack) -> None:
         self._arrays = arrays
         self._readers: dict[int, FileReader] = {}
-        most = _most_open()
+        with _opening:
+            self._open(open_file, past_cache, stack)
+        self._check_ends()
+
+    def _open(self, open_file: OpenFile, past_cache: bool, stack: ExitStack) -> None:
+        arrays, most = self._arrays, _most_open()
         for number, source in enumerate(arrays.sources):
             if not isinstance(source, Path):
                 continue
@@ -69,7 +78,6 @@ class OpenFiles:
             if arrays.states and arrays.states[number] - {reader.state}:
                 raise self._refused(number, "the file changed since it was looked at; load again")
             self._readers[number] = reader
-        self._check_ends()
 
     def _check_ends(self) -> None:
         """Refuse requests that go beyond the end of their file, before a plan is made of their numbers."""

@@ -3,7 +3,10 @@
 import errno
 import os
 import resource
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -11,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from acl_shim import Runtime
+from acl_shim import Device, Runtime
 from gevar import Session, load_model
 from gevar.errors import LoadError, ModelFileError
 from gevar.om import OmBuilder
@@ -19,7 +22,7 @@ from gevar.om.regular_file import file_state
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import read_all
 from gevar.session.weight_sources import open_weights
-from gevar.weights import PreadReader
+from gevar.weights import FileRegion, PreadReader, Upload, UploadRequest
 from gevar.weights.file_reader import ReopeningReader
 from tests.helpers.open_files import open_files
 
@@ -60,6 +63,30 @@ def test_a_model_is_loaded(runtime: Runtime, model: Path) -> None:
             assert loaded.verify(model).differences == ()
             assert loaded.verify(model).tensors == FILES
         assert session.memory_manager.counts.live_blocks == 0
+
+
+def test_uploads_by_several_threads(device: Device, tmp_path: Path) -> None:
+    paths = [tmp_path / str(number) for number in range(FILES)]
+    for number, path in enumerate(paths):
+        path.write_bytes(bytes([number]) * 10)
+    together = threading.Barrier(3)
+
+    class Slow(PreadReader):
+        def __init__(self, path: Path, past_cache: bool = False) -> None:
+            time.sleep(0.001)  # the others open theirs meanwhile, if they may
+            super().__init__(path, past_cache)
+
+    def load() -> bytes:
+        with device.malloc(FILES * 10) as buffer:
+            requests = [UploadRequest(FileRegion(path, 0, 10), buffer.addr + n * 10) for n, path in enumerate(paths)]
+            with Upload(device, requests, workers=2, open_file=Slow) as run:
+                together.wait(60)  # all of them have their files open
+                run.wait()
+            return bytes(buffer.read())
+
+    with ThreadPoolExecutor(3) as threads, few_files(FILES):
+        found = [future.result() for future in [threads.submit(load) for _ in range(3)]]
+    assert found == [b"".join(path.read_bytes() for path in paths)] * 3
 
 
 def test_weights_are_taken_out(model: Path) -> None:
