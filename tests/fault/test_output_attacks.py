@@ -23,7 +23,7 @@ from tests.helpers.path_attacks import ODD_NAMES, SECRET, make_socket, patience
 from tests.helpers.var_memory import FakeMemory, make_manager
 from tests.helpers.weight_files import named
 
-ARRAYS = {"w": np.arange(300, dtype=np.float32), "v": np.arange(300, dtype=np.float64)}
+ARRAYS: dict[str, np.ndarray] = {"w": np.arange(300, dtype=np.float32), "v": np.arange(300, dtype=np.float64)}
 
 
 def _model() -> OmBuilder:
@@ -88,7 +88,7 @@ def refuse(root: Path, write: Callable[[], object]) -> None:
 
 REPLACED: dict[str, Callable[[Path, Path], object]] = {
     "file": lambda path, _: path.write_bytes(b"old"),
-    "file for all": lambda path, _: (path.touch(), path.chmod(0o666)),
+    "file for all": lambda path, _: os.close(os.open(path, os.O_CREAT, 0o666)),
     "link": lambda path, secret: path.symlink_to(secret),
     "link to nothing": lambda path, secret: path.symlink_to(secret.with_name("new")),
     "hard link": lambda path, secret: os.link(secret, path),
@@ -101,9 +101,9 @@ REPLACED: dict[str, Callable[[Path, Path], object]] = {
 def test_a_file_is_replaced_and_nothing_it_leads_to(root: Path, writer: str, there: str) -> None:
     ending, write = WRITERS[writer]
     path, secret = root / "to" / f"m{ending}", root / "outside" / "secret"
-    REPLACED[there](path, secret)
     before = os.umask(0)
     try:
+        REPLACED[there](path, secret)
         write(path)
     finally:
         os.umask(before)

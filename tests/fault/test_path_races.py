@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
@@ -178,9 +179,12 @@ def test_a_link_that_comes_and_goes_is_never_written_through(folder: Path) -> No
             new.replace(path)
             yield
 
+    def put(file: BinaryIO) -> None:
+        file.write(b"data")
+
     with patience(), swapping(swaps()):
         for _ in range(OPENS // 4):
-            write_atomically(path, lambda file: file.write(b"data") and None)
+            write_atomically(path, put)
     assert outside.read_bytes() == SECRET
     assert sorted(one.name for one in path.parent.iterdir()) == ["w"]
 

@@ -98,7 +98,7 @@ LEADING_OUT: dict[str, Callable[[Path, Path], str]] = {
         for kind, make in ODD_FILES.items()
         if kind != "giant"
     },
-    **{kind: lambda *_, name=name: name for kind, name in ODD_NAMES.items()},  # type: ignore[misc]
+    **{kind: lambda *_, name=name: name for kind, name in ODD_NAMES.items()},
 }
 """What a file may name in its folder; each prepares folder and outside, and gives the name. All must be refused."""
 
