@@ -86,8 +86,9 @@ class FileTensor:
             Attributes or bytes of the node cannot be read.
         """
         attrs: dict[str, AttrValue] = {}
+        stated = self.node.attrs
         for name in _VAR_OP_ATTRS:
-            value = plain_value(self.node.attrs.get(name))
+            value = plain_value(stated.get(name))
             if isinstance(value, int | str):
                 attrs[name] = value
             elif isinstance(value, tuple):

@@ -68,7 +68,8 @@ class ModelPlacer:
             by_memory = sorted(placed, key=lambda found: found.dev_addr is not None)  # one without bytes hides none
             external = {found.logic_addr: found.dev_addr for found in by_memory}
             self.models.append(ModelMemory(model.name, params[id(model)], blocks[id(model)].weights, external))
-        ops = {index: tensor.var_op() for index, tensor in enumerate(tensors) if tensor.node.type != CONSTANT}
+        kinds = {CONSTANT, FILECONSTANT}
+        ops = {index: tensor.var_op() for index, tensor in enumerate(tensors) if tensor.node.type not in kinds}
         sharing = self._restore(ops)
         for index, tensor in enumerate(tensors):
             if tensor.node.type == CONSTANT:
@@ -105,7 +106,7 @@ class ModelPlacer:
         manager, vm = self._loading.session.rt_var_manager, self._loading.session.var_manager
         known: dict[int, bool] = {}
         for number, op in ops.items():
-            if op.op_type not in (FILECONSTANT, CONSTPLACEHOLDER):
+            if op.op_type != CONSTPLACEHOLDER:
                 known[number] = vm.is_var_exist(op.name, op.output_desc[0])
                 manager.restore_device_variables([op], self._loading.device_id, need_collect=False)
         placings: dict[VarKey, Placing] = {row.key: row.placing for row in vm.table()} if known else {}
