@@ -1,5 +1,6 @@
 """Files in folders that others may write to: links, devices, pipes, and names that change while they are used."""
 
+import errno
 import os
 import socket
 import stat
@@ -12,7 +13,15 @@ import pytest
 from gevar.errors import ModelFileError
 from gevar.om.named_tensor import read_tensors
 from gevar.om.om2_package import is_om2
-from gevar.om.regular_file import file_state, open_inside, open_named, open_regular
+from gevar.om.regular_file import (
+    file_state,
+    named_file,
+    open_inside,
+    open_named,
+    open_regular,
+    path_inside,
+    read_whole,
+)
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import read_all
 from tests.helpers.open_files import open_files
@@ -158,6 +167,100 @@ def test_a_file_that_is_swapped_between_look_and_open(
     with pytest.raises(OSError, match=r"symbolic links|not a regular file|names elsewhere"):
         open_inside(folder, path)
     assert open_files() == before
+
+
+def after_opening(monkeypatch: pytest.MonkeyPatch, name: str, does: list[Callable[[], object]]) -> None:
+    """Do something each time after a name was opened, before what was opened is looked at."""
+    real_open = os.open
+
+    def opening(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        fd = real_open(path, flags, mode, dir_fd=dir_fd)
+        if Path(path).name == name and does:
+            does.pop(0)()
+        return fd
+
+    monkeypatch.setattr(os, "open", opening)
+
+
+def test_a_hard_link_that_is_taken_away_once_it_is_open(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The secret has but one name again when its names are counted; it is not the name that was opened."""
+    path, secret = folder / "sub" / "w.bin", folder.parent / "out" / "w.bin"
+    path.unlink()
+    os.link(secret, path)
+
+    def swap() -> None:
+        path.unlink()
+        path.write_bytes(b"inside!")
+
+    after_opening(monkeypatch, "w.bin", [swap])
+    before = open_files()
+    assert content(open_inside(folder, path)) == b"inside!"
+    assert open_files() == before
+
+
+def test_a_hard_link_that_comes_back_in_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One name when names are counted, and the name that was opened when that is looked at: its time tells."""
+    path, secret = folder / "sub" / "w.bin", folder.parent / "out" / "w.bin"
+    path.unlink()
+    os.link(secret, path)
+    after_opening(monkeypatch, "w.bin", [path.unlink] * 9)
+    real_stat, looks = os.stat, 0
+
+    def stat_when_back(name: str, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
+        nonlocal looks
+        looks += 1
+        if not looks % 2:  # the second look of each try: the first one is before it is opened
+            os.link(secret, path)
+        return real_stat(name, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(os, "stat", stat_when_back)
+    with pytest.raises(OSError, match="was changed while it was opened") as caught:
+        open_inside(folder, path)
+    assert caught.value.errno == errno.ESTALE
+    assert looks > 2
+
+
+def test_a_list_that_is_written_anew_is_opened_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder / "sub" / "w.bin"
+
+    def replace() -> None:
+        (folder / "new").write_bytes(b"renewed")
+        (folder / "new").replace(path)
+
+    after_opening(monkeypatch, "w.bin", [replace, replace])
+    assert content(open_inside(folder, path)) == b"renewed"
+
+
+@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_RDWR])
+def test_an_own_file_whose_name_is_gone_is_refused(folder: Path, flags: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, secret = folder / "sub" / "w.bin", folder.parent / "out" / "w.bin"
+    path.unlink()
+    os.link(secret, path)
+
+    def swap() -> None:
+        path.unlink()
+        path.write_bytes(b"inside!")
+
+    after_opening(monkeypatch, "w.bin", [swap])
+    with pytest.raises(OSError, match="was changed while it was opened"):
+        open_regular(path, flags, is_own=True)
+
+
+def test_a_whole_file_is_read_up_to_a_limit(folder: Path) -> None:
+    path = folder / "sub" / "w.bin"
+    assert read_whole(named_file(path), 7, path) == b"weights"
+    with pytest.raises(OSError, match="takes 7 B, 6 B at most are read") as caught:
+        read_whole(named_file(path), 6, path)
+    assert caught.value.errno == errno.EFBIG
+    kernel = Path("/proc/self/maps")  # says that it has no bytes
+    with pytest.raises(OSError, match="takes 65 B, 64 B at most are read"):
+        read_whole(named_file(kernel), 64, kernel)
+
+
+@pytest.mark.parametrize("name", ["sub/w.bin", "./sub//w.bin", "sub/../sub/w.bin", "here"])
+def test_names_that_stay_inside(folder: Path, name: str) -> None:
+    (folder / "here").symlink_to("sub/w.bin")
+    assert content(open_inside(folder, path_inside(folder, name))) == b"weights"
 
 
 def test_a_folder_that_is_swapped_on_the_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
