@@ -46,6 +46,8 @@ def build(
     how weights are stored, loaded and shared.
     """
     show_log(debug)
+    if kind == "variable" and external_weight != "0":
+        raise click.UsageError("--external-weight is for constants, and --as variable makes none; leave one out")
     with open_weights(source, bundle=bundle) as weights:
         tensors = weights.tensors()
         net = weights_model(name or Path(source).stem, tensors, kind)

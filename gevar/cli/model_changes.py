@@ -5,7 +5,7 @@ of bytes inside a file are no changes: only what a loader makes of them counts.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 from gevar.cli.output import shape_text
@@ -21,6 +21,7 @@ from gevar.proto import ge_ir
 from gevar.session.file_tensors import files_inside
 from gevar.session.tensor_contents import TensorContent, tensor_contents
 from gevar.types.data_type import DataType
+from gevar.types.format import format_to_serial
 from gevar.types.tensor_desc import ATTR_INIT_VALUE, TensorDesc
 
 ADDED: Final = "added"
@@ -163,9 +164,11 @@ def _graph(
 
 def _node(model: str, where: str, first: Node, second: Node) -> Iterator[Change]:
     one, other = _node_facts(first), _node_facts(second)
-    for fact in one:
-        if one[fact] != other[fact]:
-            yield Change("node", CHANGED, model, f"{where}: {fact}", *_shown(str(one[fact]), str(other[fact])))
+    for fact in dict.fromkeys((*one, *other)):
+        before, after = one.get(fact, ""), other.get(fact, "")
+        if before != after:
+            how = ADDED if fact not in one else REMOVED if fact not in other else CHANGED
+            yield Change("node", how, model, f"{where}: {fact}", *_shown(str(before), str(after)))
     for name in sorted({*first.op_desc.attrs, *second.op_desc.attrs} - {IS_INPUT_CONST_ATTR}):
         sides = [node.op_desc.attrs.to_proto(name) if name in node.op_desc.attrs else None for node in (first, second)]
         if sides[0] != sides[1] and not (name == "value" and first.type in CONST_TYPES):
@@ -184,16 +187,22 @@ def _node_facts(node: Node) -> dict[str, object]:
         "type": node.type,
         "inputs": [None if peer is None else f"{peer.node.name}:{peer.idx}" for peer in peers],
         "control inputs": sorted(before.name for before in node.in_control_nodes),
-        "input descriptions": [_plain(desc) for desc in op.input_descs],
-        "output descriptions": [_plain(desc) for desc in op.output_descs],
         "subgraphs": op.subgraph_instance_names,
+        **_desc_facts("input", op.input_descs),
+        **_desc_facts("output", op.output_descs),
     }
 
 
-def _plain(desc: TensorDesc) -> TensorDesc:
-    """Return a description without its place in the weights and without an initial value."""
-    attrs = {name: attr for name, attr in desc.attrs.items() if name != ATTR_INIT_VALUE}
-    return desc.replace(data_offset=0, attrs=attrs)
+def _desc_facts(side: str, descs: Sequence[TensorDesc]) -> dict[str, object]:
+    """What descriptions say, field by field, without places in the weights and without initial values."""
+    facts: dict[str, object] = {}
+    for number, desc in enumerate(descs):
+        values = {one.name: getattr(desc, one.name) for one in fields(desc) if one.name != "data_offset"}
+        values["attrs"] = {name: attr for name, attr in desc.attrs.items() if name != ATTR_INIT_VALUE}
+        values |= {name: format_to_serial(values[name]) for name in ("format", "origin_format")}
+        values |= {name: values[name].name for name in ("dtype", "origin_dtype")}
+        facts |= {f"{side} {number} {name}": value for name, value in values.items()}
+    return facts
 
 
 def _partitions(first: OmModel, second: OmModel) -> Iterator[Change]:

@@ -190,6 +190,20 @@ def test_diff_says_what_changed(tmp_path: Path) -> None:
     assert sum(line.startswith("-") for line in gevar("diff", two, one).stdout.splitlines()) == 2
 
 
+def test_diff_says_which_fields_of_descriptions_changed(tmp_path: Path) -> None:
+    for name, desc, reads in (("one", ROW, 1), ("two", ROW.replace(shape=(2, 2), origin_format=Format.FORMAT_NCHW), 2)):
+        builder = OmBuilder("net")
+        state = builder.variable("state", desc)
+        builder.output(builder.node("Add", "add", [state] * reads, [ROW]))
+        builder.write(tmp_path / f"{name}.om")
+    lines = gevar("diff", tmp_path / "one.om", tmp_path / "two.om").stdout.splitlines()
+    for where in ("state: output 0", "add: input 0"):
+        assert f"~ node      net: net_0/{where} shape: (4,) -> (2, 2)" in lines
+        assert f"~ node      net: net_0/{where} origin_format: ND -> NCHW" in lines
+    assert "+ node      net: net_0/add: input 1 dtype: DT_FLOAT" in lines
+    assert not any("DT_UNDEFINED: " in line for line in lines)
+
+
 def test_diff_shows_where_long_texts_begin_to_differ(tmp_path: Path) -> None:
     paths = []
     for end in ("one", "other", ""):

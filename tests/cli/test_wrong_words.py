@@ -48,6 +48,11 @@ def bundle_file(tmp_path: Path) -> Path:
         (("build", "a.npz"), "Missing option '-o'", "gevar build"),
         (("build", "a.npz", "-o", "b.om", "--as", "weight"), "'weight' is not one of", "gevar build"),
         (("relocate", "a.om", "-o", "b.om", "--as", "const", "--to-dir", "d"), "leave one out", "gevar relocate"),
+        (
+            ("build", "a.npz", "-o", "b.om", "--as", "variable", "--external-weight", "1"),
+            "leave one out",
+            "gevar build",
+        ),
         (("diff", "a.om"), "Missing argument 'B.om'", "gevar diff"),
         (("passes", "a.om", "--option", "=1"), "has no name", "gevar passes"),
         (("passes", "a.om", "--option", "one"), "no value", "gevar passes"),
