@@ -82,7 +82,7 @@ def named_file(path: str | os.PathLike[str], flags: int = 0) -> int:
         takes the place of a file at this moment; then it is closed.
     """
     with _as_os_error(path):
-        _check_regular(Path(path).stat(), path)
+        _check_regular(os.stat(path), path)  # noqa: PTH116 - pathlib takes no name for the working directory
         fd = os.open(path, os.O_RDONLY | flags | _FILE_FLAGS)
     with _closed_if_refused(fd):
         _check_regular(os.fstat(fd), path)

@@ -309,8 +309,9 @@ def test_a_file_that_the_caller_names_may_be_a_link(folder: Path) -> None:
     (folder / "link").symlink_to(folder.parent / "out" / "w.bin")
     with open_named(folder / "link") as file:
         assert file.read() == b"secret!"
-    with pytest.raises(FileNotFoundError):
-        open_named(folder / "none")
+    for name in (folder / "none", ""):
+        with pytest.raises(FileNotFoundError):
+            open_named(name)
 
 
 def test_a_source_keeps_the_file_that_was_opened(folder: Path) -> None:
