@@ -28,6 +28,8 @@ class ArchiveStream(io.RawIOBase):
 
     Attributes
     ----------
+    source : ByteSource
+        The archive; another source of the same bytes may take its place.
     most_bytes : int
         Most bytes that one call reads; `DIRECTORY_BYTES` at first, for the list of files.
 
@@ -36,7 +38,7 @@ class ArchiveStream(io.RawIOBase):
 
     def __init__(self, source: ByteSource) -> None:
         super().__init__()
-        self._source = source
+        self.source = source
         self._at = 0
         self.most_bytes = DIRECTORY_BYTES
 
@@ -54,7 +56,7 @@ class ArchiveStream(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Set the offset in bytes that is read next, and return it; raises `OSError` before the start."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size_bytes}[whence]
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.source.size_bytes}[whence]
         if start + offset < 0:
             raise OSError(errno.EINVAL, f"a place before the start: {start + offset}")  # as zipfile expects of a file
         self._at = start + offset
@@ -68,10 +70,10 @@ class ArchiveStream(io.RawIOBase):
         ModelFileError
             There are more than `most_bytes`, or the file became shorter.
         """
-        left = max(0, self._source.size_bytes - self._at)
+        left = max(0, self.source.size_bytes - self._at)
         size = left if size is None or size < 0 else min(size, left)
         if size > self.most_bytes:
-            raise self._source.error(self._at, "archive", f"a list of files of {size} B, {self.most_bytes} B are read")
-        data = self._source.read(self._at, size, "archive") if size else b""
+            raise self.source.error(self._at, "archive", f"a list of files of {size} B, {self.most_bytes} B are read")
+        data = self.source.read(self._at, size, "archive") if size else b""
         self._at += size
         return data

@@ -85,9 +85,13 @@ def read_npz(path: str | PathLike[str]) -> list[NamedTensor]:
     try:
         if (head := source.read(0, min(4, source.size_bytes), "npz")) not in _ARCHIVE_MAGIC:
             raise source.error(0, "npz", f"begins with {head!r}, as no zip archive does; save it with numpy")
-        with _opened(source) as archive:
-            _check_sizes(source, archive.infolist())
-            found = [_member(source, archive, info) for info in archive.infolist()]
+        stream = ArchiveStream(source)
+        archive = zipfile.ZipFile(cast(BinaryIO, stream))
+        stream.most_bytes = source.size_bytes
+        _check_sizes(source, archive.infolist())
+        found = [_member(source, archive, info) for info in archive.infolist()]
+        assert source.state is not None  # it is a file
+        stream.source = ByteSource.of_known_file(path, source.state)
     except ModelFileError:
         raise
     except ARCHIVE_ERRORS as error:
@@ -114,14 +118,6 @@ def read_npy(path: str | PathLike[str]) -> list[NamedTensor]:
         raise source.error(start, "data", reason)
     plain = StreamedBytes.of_source(source, start, header.data_bytes, "data")
     return [_tensor(name, header, plain)]
-
-
-def _opened(source: ByteSource) -> zipfile.ZipFile:
-    """Open an archive, of whose list of files only so much is read."""
-    stream = ArchiveStream(source)
-    archive = zipfile.ZipFile(cast(BinaryIO, stream))
-    stream.most_bytes = source.size_bytes
-    return archive
 
 
 def _check_sizes(source: ByteSource, members: Sequence[zipfile.ZipInfo]) -> None:
@@ -158,12 +154,10 @@ def _member(source: ByteSource, archive: zipfile.ZipFile, info: zipfile.ZipInfo)
             f"{header.text} in the order of Fortran, {_MAX_TURNED_BYTES} B at most are turned; save it in that of C"
         )
         raise source.error(info.header_offset, f"array {name:.60}", reason)
-    state = source.state
 
     def read() -> Iterator[bytes]:
-        opened = ByteSource.of_file(source.name, state)
         try:
-            with _opened(opened) as archive, archive.open(info.filename) as stream:
+            with archive.open(info) as stream:
                 stream.read(header.header_bytes)
                 while chunk := stream.read(CHUNK_BYTES):
                     yield chunk
@@ -171,8 +165,6 @@ def _member(source: ByteSource, archive: zipfile.ZipFile, info: zipfile.ZipInfo)
             if isinstance(error, ModelFileError):
                 raise
             raise ModelFileError(source.name, None, f"array {name:.60}", f"{error!s:.200}") from error
-        finally:
-            opened.close()
 
     return _tensor(name, header, StreamedBytes(header.data_bytes, read))
 

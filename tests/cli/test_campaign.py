@@ -73,6 +73,13 @@ def test_weights_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.fullmatch(r"200 examples: exports \(.*\); options \(.*\); records \(.* found\)", result)
 
 
+def test_tensor_files_campaign(capsys: pytest.CaptureFixture[str]) -> None:
+    assert campaigns.main(["tensor_files", "--seed", "4", "--count", "100"]) == 0
+    name, number, verdict, result = row(capsys)
+    assert (name, number, verdict) == ("tensor_files", "4", "passed")
+    assert result.startswith("100 examples: external weights (")
+
+
 def test_upload_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     assert campaigns.main(["upload", "--count", "20", "--seed", "11"]) == 0
     name, seed, verdict, result = row(capsys)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -20,6 +20,7 @@ from tests.helpers import (
     memory_campaign,
     model_cache_campaign,
     om_campaign,
+    tensor_files_campaign,
     upload_campaign,
     var_campaign,
     weights_campaign,
@@ -90,11 +91,15 @@ def export(seed: int, count: int | None) -> str:
 def weights(seed: int, count: int | None) -> str:
     """Damage what says where external weights are: nothing leads out, and what is named is whole, or it is refused."""
     seen = weights_campaign.run(count or weights_campaign.FULL_EXAMPLES, seed)
-    kinds = (
+    return f"{seen.examples} examples: {'; '.join(kinds_of(seen.outcomes))}"
+
+
+def kinds_of(outcomes: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return each kind with how often each outcome was."""
+    return [
         f"{kind} ({', '.join(f'{number} {outcome}' for outcome, number in sorted(found.items()))})"
-        for kind, found in sorted(seen.outcomes.items())
-    )
-    return f"{seen.examples} examples: {'; '.join(kinds)}"
+        for kind, found in sorted(outcomes.items())
+    ]
 
 
 def file_constants(seed: int, count: int | None) -> str:
@@ -108,6 +113,12 @@ def upload(seed: int, count: int | None) -> str:
     """Upload random regions and buffers in random ways, some with a fault: devices must hold what plain numpy says."""
     seen = upload_campaign.run(count or upload_campaign.FULL_UPLOADS, seed).outcomes
     return f"{seen.total()} uploads: {', '.join(f'{outcome} {number}' for outcome, number in sorted(seen.items()))}"
+
+
+def tensor_files(seed: int, count: int | None) -> str:
+    """Write files of tensors by their packages and damage most: gevar reads what the package reads, or refuses."""
+    seen = tensor_files_campaign.run(count or tensor_files_campaign.FULL_EXAMPLES, seed)
+    return f"{seen.examples} examples: {'; '.join(kinds_of(seen.outcomes))}"
 
 
 def memory(seed: int, count: int | None) -> str:
@@ -139,6 +150,7 @@ CAMPAIGNS: dict[str, Callable[[int, int | None], str]] = {
     "export": export,
     "weights": weights,
     "file_constants": file_constants,
+    "tensor_files": tensor_files,
     "upload": upload,
 }
 

@@ -5,6 +5,7 @@ import json
 import struct
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from gevar.errors import ModelFileError
 from gevar.om.json_fields import strict_json
 from gevar.om.named_tensor import declared_bytes, read_tensors, write_tensors
-from gevar.om.stored_bytes import read_all
+from gevar.om.stored_bytes import chunks_of, read_all
 from gevar.om.weight_source import TensorFile
 from tests.contract.test_weight_file_counts import few_files
 from tests.helpers.peak_memory import bounded_memory
@@ -176,6 +177,37 @@ def test_a_large_packed_array_is_not_turned(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("gevar.om.npz_file._MAX_TURNED_BYTES", 4799)
     with pytest.raises(ModelFileError, match=r"array grid.*takes 4800 B in the order of Fortran, 4799 B at most"):
         read_tensors(tmp_path / "w.npz")
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_arrays_of_an_archive_are_read_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save: Callable[..., None]
+) -> None:
+    """By several threads, and in turns; the list of files is read once, however many arrays there are."""
+    chance = np.random.default_rng(3)
+    arrays = {str(number): chance.integers(0, 9, 30_000 + number, np.int32) for number in range(20)}
+    save(tmp_path / "w.npz", **arrays)
+    tensors = read_tensors(tmp_path / "w.npz")
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    monkeypatch.setattr("gevar.om.npz_file.CHUNK_BYTES", 1000)
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda tensor: read_all(tensor.data), tensors)) == [
+            a.tobytes() for a in arrays.values()
+        ]
+    turns = [
+        list(chunks) for chunks in zip(*(map(bytes, chunks_of(tensor.data)) for tensor in tensors[:3]), strict=False)
+    ]
+    for number, chunks in enumerate(zip(*turns, strict=True)):
+        assert b"".join(chunks) == arrays[str(number)].tobytes()[: 1000 * len(turns)]
+
+
+def test_an_archive_that_was_replaced(tmp_path: Path) -> None:
+    np.savez(tmp_path / "w.npz", a=np.arange(9))
+    [tensor] = read_tensors(tmp_path / "w.npz")
+    np.savez(tmp_path / "other.npz", a=np.zeros(9, np.int64))
+    (tmp_path / "other.npz").replace(tmp_path / "w.npz")
+    with pytest.raises(ModelFileError, match="changed since it was looked at"):
+        read_all(tensor.data)
 
 
 def test_members_that_are_no_arrays_are_left_out(tmp_path: Path) -> None:
