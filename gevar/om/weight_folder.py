@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from gevar.align import SESSION_MEM_ALIGN_BYTES, align_up
 from gevar.om.atomic_file import errors_of, is_named, make_draft, remove_drafts, write_in
-from gevar.om.regular_file import open_regular
+from gevar.om.regular_file import check_name, open_regular
 from gevar.om.stored_bytes import CHUNK_BYTES, Content, write_all
 from gevar.om.weight_list import LISTS, MAX_LIST_BYTES, META_FILE, WeightList
 
@@ -53,6 +53,7 @@ class WeightFolder:
         OSError
             Folder or list cannot be made or opened, or are no folder and no regular file. Nothing is held then.
         """
+        check_name(self.path)
         try:
             while not self._try_lock():
                 self.close()

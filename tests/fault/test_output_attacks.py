@@ -167,6 +167,19 @@ def test_a_folder_of_weights_that_is_a_link(root: Path, writer: str, target: str
     refuse(root, lambda: WRITERS[writer][1](root / "to" / "m.om"))
 
 
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800", "n" * 300, "missing/weight", "m.om", "pipe", "/dev/null"])
+def test_a_folder_of_weights_that_cannot_be(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root / "to")
+    Path("m.om").write_bytes(b"old")
+    os.mkfifo("pipe")
+    write: list[Callable[[], object]] = [
+        lambda: _model().write("m.om", external_weight=2, weight_dir=name),
+        lambda: relocate_model(root / "source" / "m.om", "m.om", target_weight_dir=name),
+    ]
+    for one in write:
+        refuse(root, one)
+
+
 @contextmanager
 def full_disk(most_bytes: int) -> Iterator[None]:
     """Let no file grow beyond a size: the write that would is cut, and the next one fails."""
