@@ -38,8 +38,9 @@ _ARCHIVE_MAGIC: Final = (b"PK\x03\x04", b"PK\x05\x06")
 """How an archive begins, the second one that is empty."""
 _MOST_PACKED: Final = 1032
 """DEFLATE makes at most so many bytes of one."""
-_MAX_TURNED_BYTES: Final = 256 << 20
-"""Largest packed array in the order of Fortran, which is turned in memory."""
+_MAX_TURNED_BYTES: Final = 4 << 30
+_MAX_PACKED_TURNED_BYTES: Final = 256 << 20
+"""Largest array in the order of Fortran, which is turned in memory; the second one if it is packed."""
 _MAX_DIMS: Final = 64
 """Most dimensions of an array of numpy."""
 _MAX_NAME_BYTES: Final = (1 << 16) - 1
@@ -78,8 +79,8 @@ def read_npz(path: str | PathLike[str]) -> list[NamedTensor]:
     ------
     ModelFileError
         The file cannot be opened, is damaged, says more than it can hold, has an array twice, or one of a type that GE
-        does not know; an array is packed in another way than by DEFLATE, or is large, packed, and in the order of
-        Fortran.
+        does not know; an array is packed in another way than by DEFLATE, or is in the order of Fortran and larger than
+        4 GiB, packed 256 MiB.
     """
     source = ByteSource.of_file(path)
     try:
@@ -108,7 +109,7 @@ def read_npy(path: str | PathLike[str]) -> list[NamedTensor]:
     ------
     ModelFileError
         The file cannot be opened, is damaged, has more or fewer bytes than its array, or an array of a type that GE
-        does not know.
+        does not know, or one in the order of Fortran that is larger than 4 GiB.
     """
     source, name = ByteSource.of_file(path), Path(path).name[: -len(_SUFFIX)]
     header = _header(source, name, ArchiveStream(source).read)
@@ -116,6 +117,7 @@ def read_npy(path: str | PathLike[str]) -> list[NamedTensor]:
     if there_bytes != header.data_bytes:
         reason = f"{header.text}, {there_bytes} B are there; save it again"
         raise source.error(start, "data", reason)
+    _check_turned(source, name, header, _MAX_TURNED_BYTES)
     plain = StreamedBytes.of_source(source, start, header.data_bytes, "data")
     return [_tensor(name, header, plain)]
 
@@ -149,11 +151,8 @@ def _member(source: ByteSource, archive: zipfile.ZipFile, info: zipfile.ZipInfo)
     if there_bytes != header.data_bytes:
         reason = f"{header.text}, {there_bytes} B are there; save it again"
         raise source.error(info.header_offset, f"array {name:.60}", reason)
-    if header.is_turned and header.data_bytes > _MAX_TURNED_BYTES:
-        reason = (
-            f"{header.text} in the order of Fortran, {_MAX_TURNED_BYTES} B at most are turned; save it in that of C"
-        )
-        raise source.error(info.header_offset, f"array {name:.60}", reason)
+    is_packed = info.compress_type != zipfile.ZIP_STORED
+    _check_turned(source, name, header, _MAX_PACKED_TURNED_BYTES if is_packed else _MAX_TURNED_BYTES)
 
     def read() -> Iterator[bytes]:
         try:
@@ -167,6 +166,12 @@ def _member(source: ByteSource, archive: zipfile.ZipFile, info: zipfile.ZipInfo)
             raise ModelFileError(source.name, None, f"array {name:.60}", f"{error!s:.200}") from error
 
     return _tensor(name, header, StreamedBytes(header.data_bytes, read))
+
+
+def _check_turned(source: ByteSource, name: str, header: _Header, most_bytes: int) -> None:
+    if header.is_turned and header.data_bytes > most_bytes:
+        reason = f"{header.text} in the order of Fortran, {most_bytes} B at most are turned; save it in that of C"
+        raise source.error(0, f"array {name:.60}", reason)
 
 
 def _header(source: ByteSource, name: str, read: _Read) -> _Header:

@@ -172,11 +172,22 @@ def test_arrays_are_turned_when_they_are_read(tmp_path: Path) -> None:
 def test_a_large_packed_array_is_not_turned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grid = np.asfortranarray(np.zeros((30, 40), np.float32))
     np.savez_compressed(tmp_path / "w.npz", grid=grid, plain=np.zeros((30, 40), np.float32))
-    monkeypatch.setattr("gevar.om.npz_file._MAX_TURNED_BYTES", 4800)
+    monkeypatch.setattr("gevar.om.npz_file._MAX_PACKED_TURNED_BYTES", 4800)
     assert [read_all(tensor.data) for tensor in read_tensors(tmp_path / "w.npz")] == [bytes(4800)] * 2
-    monkeypatch.setattr("gevar.om.npz_file._MAX_TURNED_BYTES", 4799)
+    monkeypatch.setattr("gevar.om.npz_file._MAX_PACKED_TURNED_BYTES", 4799)
     with pytest.raises(ModelFileError, match=r"array grid.*takes 4800 B in the order of Fortran, 4799 B at most"):
         read_tensors(tmp_path / "w.npz")
+
+
+def test_a_file_with_holes_is_not_turned(tmp_path: Path) -> None:
+    with (tmp_path / "w.npy").open("wb") as file:
+        file.write(npy_head("(1048577, 1024)", fortran=True))
+        file.truncate(file.tell() + (1048577 << 12))
+    with (
+        bounded_memory(0),
+        pytest.raises(ModelFileError, match="takes 4294971392 B in the order of Fortran, 4294967296 B"),
+    ):
+        read_tensors(tmp_path / "w.npy")
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
