@@ -72,7 +72,7 @@ def load_file(vm: VarManager, name: str, region: FileRegion, logic_addr: LogicAd
 
     After failure: the block counts as not loaded.
     """
-    ticket = vm.begin_var_load(logic_addr, device_id, content=region.place)
+    ticket = vm.begin_var_load(logic_addr, device_id, content=region.content)
     if ticket is None:
         check_content(vm, name, region, logic_addr, device_id)
         return
@@ -84,7 +84,7 @@ def load_file(vm: VarManager, name: str, region: FileRegion, logic_addr: LogicAd
 def check_content(vm: VarManager, name: str, region: FileRegion, logic_addr: LogicAddr, device_id: DeviceId) -> None:
     """Check that the bytes of a FileConstant are those that are on the device under its name.
 
-    They are where they were brought from the same place of a file; else they are compared.
+    They are where they were brought from the same place of a file that has not changed; else they are compared.
 
     Raises
     ------
@@ -96,13 +96,14 @@ def check_content(vm: VarManager, name: str, region: FileRegion, logic_addr: Log
         As `VarManager.read_var_memory`.
     """
     known = vm.get_var_content(logic_addr, device_id)
-    if known in ("", region.place):
+    if known in ("", region.content):
         return
     for done, part in region_parts(region):
         there = np.empty(part.nbytes, np.uint8)
         vm.read_var_memory(LogicAddr(logic_addr + done), there, device_id)
         if there.data != part:
-            reason = f"the session has {known} for it on device {device_id}, which are not {region.place}; rename it"
+            both = f"the session has {known} for it on device {device_id}, which are not {region.content}"
+            reason = f"{both}; rename it, or call free_var_memory first"
             raise VariableError(name, reason, status=PARAM_INVALID)
 
 
@@ -133,7 +134,7 @@ def load_file_to_host(vm: VarManager, name: str, region: FileRegion, host_addr: 
     LoadError
         The file cannot be read, or ends early; the memory holds old bytes, new bytes or both.
     """
-    ticket = vm.begin_var_load(host_addr, device_id, content=region.place)
+    ticket = vm.begin_var_load(host_addr, device_id, content=region.content)
     if ticket is None:
         check_content(vm, name, region, host_addr, device_id)
         return

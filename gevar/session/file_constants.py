@@ -115,7 +115,7 @@ def _place_variable(one: _Asked, loading: Loading) -> PlacedWeight:
     dev_addr = manager.get_var_memory_addr(logic_addr, MemType.RT_MEMORY_HBM, loading.device_id)
     region = one.info.region(loading.weight_dir.find(one.info))
     _check_listed(one, region, loading)
-    loading.request_once(one.op.name, region, logic_addr, dev_addr, loading.digests, region.place)
+    loading.request_once(one.op.name, region, logic_addr, dev_addr, loading.digests, region.content)
     return PlacedWeight(logic_addr, dev_addr, region, IN_VARIABLES)
 
 

@@ -254,11 +254,11 @@ class Loading(WeightLoading):
         logic_addr: LogicAddr,
         dev_addr: DevAddr,
         digests: ListedDigests | None = None,
-        place: str = "",
+        what: str = "",
     ) -> None:
         """Ask for the bytes of what starts at a logical address, once for each device and address.
 
-        `place` is that of the bytes of a file, where it has to be the same for all who ask.
+        `what` says what the bytes of a file are, where they have to be the same for all who ask.
 
         Raises
         ------
@@ -268,13 +268,13 @@ class Loading(WeightLoading):
         """
         known = self._tickets.get(logic_addr)
         if known is not None:
-            if known.content != place:
-                reason = f"the session has one variable for it and for {known.content}, it has {place}; rename it"
+            if known.content != what:
+                reason = f"the session has one variable for it and for {known.content}, it has {what}; rename it"
                 raise VariableError(name, reason, status=PARAM_INVALID)
             return
         vm, size_bytes = self.session.var_manager, content_bytes(content)
-        ticket = vm.begin_var_load(logic_addr, self.device_id, content=place)
-        if ticket is None and place and isinstance(content, FileRegion):
+        ticket = vm.begin_var_load(logic_addr, self.device_id, content=what)
+        if ticket is None and what and isinstance(content, FileRegion):
             check_content(vm, name, content, logic_addr, self.device_id)
         elif ticket is not None:
             self.stack.callback(ticket.abort)

@@ -24,6 +24,11 @@ class FileRegion:
         """Where the bytes begin, in words."""
         return f"the bytes from {self.offset} on of {self.path}"
 
+    @property
+    def content(self) -> str:
+        """What the bytes are, in words that are others once the file has changed."""
+        return self.place + ("" if self.state is None else f" (changed at {self.state.ctime_ns} ns)")
+
 
 @dataclass(frozen=True, slots=True)
 class UploadRequest:

@@ -228,11 +228,32 @@ def test_equal_bytes_of_another_place_are_the_same(host: HostControls, folder: P
             assert loaded.upload.size_bytes == 0
         other.write_bytes(VALUES[:3].tobytes() + b"else")
         with pytest.raises(
-            VariableError, match=r"'w0': the session has .*weights/w\.bin for it on device 0, which are not"
+            VariableError, match=r"'w0': the session has .*weights/w\.bin .* for it on device 0, which are not"
         ):
             load_model(folder / "m.om", session=session, weight_dir=folder / "others")
         assert session.run(1)[0].tolist() == (VALUES[:4] * 2).tolist()
         assert calls == ["w0"] * 2
+
+
+def test_a_file_that_changed_under_a_session(host: HostControls, folder: Path) -> None:
+    """Another graph of the name gets what the file has, or an error; GE gives it what was brought before."""
+    path = folder / "weights" / "w.bin"
+    with Session(host_runtime(), options={WEIGHTS: str(folder / "weights")}) as session:
+        session.add_graph(1, doubled({"location": "w.bin"}))
+        session.add_graph(2, doubled({"location": "w.bin"}))
+        session.run(1)
+        path.write_bytes(VALUES.tobytes())
+        assert session.run(2)[0].tolist() == (VALUES[:4] * 2).tolist()
+        session.remove_graph(2)
+        path.write_bytes((VALUES * 3).tobytes())
+        session.add_graph(3, doubled({"location": "w.bin"}))
+        with pytest.raises(
+            VariableError, match=r"'w0'.*w\.bin .changed at .*; rename it, or call free_var_memory first"
+        ):
+            session.run(3)
+        assert session.run(1)[0].tolist() == (VALUES[:4] * 2).tolist()
+        session.var_manager.free_var_memory()
+        assert session.run(3)[0].tolist() == (VALUES[:4] * 6).tolist()
 
 
 @pytest.mark.parametrize("is_same", [True, False])
