@@ -21,8 +21,7 @@ _OPEN_TRIES: Final = 8
 """How often a file is opened that others change meanwhile, such as a list that they write anew."""
 MAX_MESSAGE_BYTES: Final = (1 << 31) - 1
 """Longest file that is one message: the limit of protobuf."""
-FOLDER_FLAGS: Final = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
-"""How a folder is opened that others are opened in."""
+_FOLDER_FLAGS: Final = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE_FLAGS: Final = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # a pipe in the place of a file must not block
 
 
@@ -89,26 +88,9 @@ def named_file(path: str | os.PathLike[str], flags: int = 0) -> int:
     return fd
 
 
-def open_named(path: str | os.PathLike[str], state: FileState | None = None) -> BinaryIO:
-    """Open a regular file for reading as `named_file`.
-
-    Parameters
-    ----------
-    path
-        The file.
-    state
-        What it must be, where somebody has looked at it before.
-
-    Raises
-    ------
-    OSError
-        As `named_file`; or it is another file by now (ESTALE).
-    """
-    fd = named_file(path)
-    if state not in (None, file_state(os.fstat(fd))):
-        os.close(fd)
-        raise OSError(errno.ESTALE, "changed since it was looked at; try again", os.fspath(path))
-    return os.fdopen(fd, "rb")
+def open_named(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file as `named_file`, which raises `OSError`, for reading part of it."""
+    return os.fdopen(named_file(path), "rb")
 
 
 def read_whole(fd: int, most_bytes: int, path: str | os.PathLike[str]) -> bytes:
@@ -244,10 +226,10 @@ def _open_inside(folder: Path, path: Path) -> int:
     top, *between, name = path.parts
     with ExitStack() as stack, _as_os_error(path):
         path.relative_to(folder)
-        at = os.open(top, FOLDER_FLAGS)
+        at = os.open(top, _FOLDER_FLAGS)
         stack.callback(os.close, at)
         for part in between:
-            at = os.open(part, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=at)
+            at = os.open(part, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=at)
             stack.callback(os.close, at)
         fd = open_regular(name, os.O_RDONLY, dir_fd=at)
         with _closed_if_refused(fd):
