@@ -17,6 +17,8 @@ Source: GE source, base/common/file_constant_utils.
 """
 
 import hashlib
+from bisect import bisect_left, insort
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, Self
@@ -75,6 +77,7 @@ class ExternalWeightsWriter:
             raise ValueError(f"{prefix!r} is no part of a file name that a model can tell; give UTF-8 without a slash")
         self._folder = WeightFolder(folder, follow_link=follow_link)
         self._mode = mode
+        self._pieces: dict[str, list[tuple[int, int]]] = defaultdict(list)  # starts and ends in order, by file
         self._sound: dict[str, ExternalWeight] = {}  # by hash, where bytes are known to be in their place
 
     def __enter__(self) -> Self:
@@ -168,13 +171,22 @@ class ExternalWeightsWriter:
     def _append(self, digest: str, data: Content) -> ExternalWeight:
         known = self._lists.contents
         name, offset = known.name(digest), known.offsets.get(digest, -1)
-        is_listed = is_combined_file(name) and offset >= 0 and offset % SESSION_MEM_ALIGN_BYTES == 0
+        is_piece = is_combined_file(name) and offset >= 0 and offset % SESSION_MEM_ALIGN_BYTES == 0
+        is_listed = is_piece and self._is_apart(name, offset, data.nbytes)
         if not is_listed or not self._folder.holds(name, offset, data.nbytes, digest):
             name = self._combined
             offset = self._folder.append(name, data)
             self._lists.begin(name, offset)
             self._lists.add(digest, name, offset)
+        insort(self._pieces[name], (offset, offset + data.nbytes))
         return ExternalWeight(name, offset, data.nbytes)
+
+    def _is_apart(self, name: str, offset: int, size_bytes: int) -> bool:
+        """Tell whether a place runs into none that was given before; what a list says may."""
+        pieces = self._pieces[name]
+        at = bisect_left(pieces, (offset, 0))
+        is_behind = at == 0 or pieces[at - 1][1] <= offset
+        return is_behind and (at == len(pieces) or offset + size_bytes <= pieces[at][0])
 
 
 def _digests_of(data: Content) -> tuple[str, str]:

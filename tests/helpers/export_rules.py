@@ -91,7 +91,7 @@ def exported(before: Folder, weights: Sequence[Weight], mode: int, prefix: str) 
         return before, {}
     places, new, anew = Places(), set[str](), dict[str, int]()
     for weight in moved:
-        place = _individual(after, weight) if mode == 1 else _combined(after, weight, prefix)
+        place = _individual(after, weight) if mode == 1 else _combined(after, weight, prefix, [*places.values()])
         location, offset, is_new = place
         places[weight.name] = location, offset, len(weight.data)
         if is_new:
@@ -117,10 +117,20 @@ def _individual(folder: Folder, weight: Weight) -> tuple[str, int, bool]:
     return name, 0, is_new
 
 
-def _combined(folder: Folder, weight: Weight, prefix: str) -> tuple[str, int, bool]:
-    """A piece of a file; used again where the list names one that has it, whichever model that was written for."""
-    name, offset = folder.region(weight.sha256)
-    if COMBINED.fullmatch(name) and offset >= 0 and not offset % ALIGN_BYTES and folder.has(name, offset, weight.data):
+def _combined(
+    folder: Folder, weight: Weight, prefix: str, taken: Sequence[tuple[str, int, int]]
+) -> tuple[str, int, bool]:
+    """A piece of a file; used again where the list names one that has it, whichever model that was written for.
+
+    A list that was damaged may name one that runs into a piece of another content.
+    """
+    (name, offset), size = folder.region(weight.sha256), len(weight.data)
+    is_apart = not any(
+        (name, offset, size) != other and name == other[0] and offset < sum(other[1:]) and other[1] < offset + size
+        for other in taken
+    )
+    is_piece = COMBINED.fullmatch(name) and offset >= 0 and not offset % ALIGN_BYTES
+    if is_piece and is_apart and folder.has(name, offset, weight.data):
         return name, offset, False
     name = f"{prefix}_weight_combined"
     padded = _padded(folder.files.get(name, b""))

@@ -360,3 +360,17 @@ def test_what_is_listed_of_a_file_that_began_anew_is_dropped(tmp_path: Path, lef
     assert sorted(meta["hash_to_weight_offset"].values()) == sorted(offsets.values())
     found = [(one.offset, one.digest) for one in read_digests(tmp_path / "weight" / "digests.json")]
     assert found == [(offsets[name], xxhash.xxh3_128_hexdigest(data[name])) for name in kept]
+
+
+@pytest.mark.parametrize("offset", [0, 512])
+def test_a_list_that_lets_pieces_overlap(tmp_path: Path, offset: int) -> None:
+    """Both have their bytes where it says; each gets a place, and a digest, of its own."""
+    net(a=b"a" * 516, b=b"aaaa").write(tmp_path / "m.om", external_weight=2)
+    meta = tmp_path / "weight" / "meta.json"
+    lists = json.loads(meta.read_bytes())
+    lists["hash_to_weight_offset"][hashlib.sha256(b"aaaa").hexdigest()] = offset
+    meta.write_text(json.dumps(lists))
+    net(a=b"a" * 516, b=b"aaaa").write(tmp_path / "m.om", external_weight=2)
+    found = read_digests(tmp_path / "weight" / "digests.json")
+    assert [(one.offset, one.length) for one in found] == [(0, 516), (1024, 4), (1536, 4)]
+    check_file((tmp_path / "m.om").read_bytes(), tmp_path / "weight")
