@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -178,6 +179,34 @@ def test_a_folder_of_weights_that_cannot_be(root: Path, name: str, monkeypatch: 
     ]
     for one in write:
         refuse(root, one)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes folders for somebody else")
+@pytest.mark.parametrize(("mode", "is_good"), [(0o777, True), (0o1777, False), (0o755, False), (0o733, False)])
+@pytest.mark.parametrize("writer", ["model", "weights in one file", "npz"])
+def test_folders_of_somebody_else(writer: str, mode: int, is_good: bool) -> None:
+    """Where one may write, what others have begun stays; where one may not, everything does."""
+    ending, write = WRITERS[writer]
+    with TemporaryDirectory(dir="/dev/shm") as name:
+        root, draft = Path(name), Path(name, "to", ".gevar-0123456789abcdef.tmp")
+        (root / "to").mkdir()
+        path = root / "to" / f"m{ending}"
+        path.write_bytes(b"of root")
+        draft.write_bytes(b"of root")
+        root.chmod(0o755)
+        (root / "to").chmod(mode)
+        before = tree(root)
+        os.seteuid(65534)
+        try:
+            if is_good:
+                write(path)
+            else:
+                with pytest.raises(PermissionError, match=name):
+                    write(path)
+        finally:
+            os.seteuid(0)
+        assert draft.read_bytes() == b"of root"
+        assert (tree(root) == before) != is_good
 
 
 @contextmanager
