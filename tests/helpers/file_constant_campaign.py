@@ -17,6 +17,7 @@ from gevar import Session, load_model
 from gevar.errors import LoadError, VariableError
 from gevar.graph import AttrValue, ComputeGraph, Node, OpDesc
 from gevar.memory import MemoryManager
+from gevar.om.root_model_writer import root_model_blob
 from gevar.runtime import FileConstantFiles, LoweringGlobalData, ModelExecutor, RtSession, lowering_file_constant
 from gevar.session import ExternalWeightAddress
 from gevar.session.loaded_model import LoadedModel
@@ -423,6 +424,7 @@ def graph_of_session(world: World, seen: Campaign) -> None:
                 assert not refusals, f"run, in spite of {refusals}"
                 for one, array in zip(weights, results, strict=True):
                     assert array.tobytes() == places[one.name].data, one.name
+                as_model(world, session, places, text)
                 session.var_manager.free_var_memory()
             seen.outcomes["graphs of sessions loaded"] += 1
         except (LoadError, VariableError, ValueError) as error:
@@ -430,6 +432,17 @@ def graph_of_session(world: World, seen: Campaign) -> None:
             assert session.memory_manager.counts.live_blocks == 0
             assert session.var_manager.get_var_malloc_mem_size() == 0
             seen.outcomes["graphs of sessions refused"] += 1
+
+
+def as_model(world: World, session: Session, places: Mapping[str, rules.Place], text: str) -> None:
+    """Load the model that the graph became: in its session it has the variables, elsewhere the same bytes."""
+    data, ids = root_model_blob(session.compile(1).model).read(), rules.ids_of(text)
+    with load_model(data, session=session, weight_dir=world.root / "other", paths_by_id=ids) as loaded:
+        check_bytes(loaded, places)
+        assert {loaded.tensor(name).sharing for name in places} == {"shared: variable of the session"}
+        assert (loaded.upload.size_bytes, loaded.statistics.device_bytes) == (0, 0)
+    with load_model(data, backend="host", weight_dir=world.root / "other", paths_by_id=ids) as loaded:
+        check_bytes(loaded, places)
 
 
 def _given_out(graph: ComputeGraph, one: rules.Weight) -> Node:
