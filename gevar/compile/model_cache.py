@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+from acl_shim.errors import printable
 from gevar.compile.graph_rebuild_state_ctrl import GraphRebuildStateCtrl
 from gevar.compile.model_cache_digest import mark_source, other_source, source_digests
 from gevar.compile.model_cache_files import GRAPH_COMPILER_CACHE_DIR, GRAPH_KEY, CacheEntry, CacheFiles
@@ -162,7 +163,7 @@ class ModelCache:
         if entry.var_descs is None:
             return self._load(entry, {}, None)
         if not os.path.lexists(entry.var_descs):
-            _log.info("%s is not loaded: %s is not there", entry.model, entry.var_descs.name)
+            _log.info("%s is not loaded: %r is not there", printable(str(entry.model)), entry.var_descs.name)
             return None
         before, after = read_var_match_info(entry.var_descs)
         if after.match(self._vm):
@@ -189,7 +190,7 @@ class ModelCache:
                 if not assign_addresses(entry.model, model, self._vm):
                     raise _UnusableError("variables lie elsewhere in this session than its tasks say")
         except _UnusableError as error:
-            _log.info("%s is not loaded: %s", entry.model, error)
+            _log.info("%s is not loaded: %s", printable(str(entry.model)), error)
             return None
         for name in changed:
             self._ctrl.set_state_changed(name)

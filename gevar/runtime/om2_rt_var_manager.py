@@ -264,7 +264,7 @@ class Om2RTVarManager:
         with self._lock:
             source = self._resource.find(entry.copy_info.src_var_name)
         if source is None:
-            text = "variable %s starts as a copy of %s, which session %d does not have: it is left as it is"
+            text = "variable %r starts as a copy of %r, which session %d does not have: it is left as it is"
             _log.warning(text, entry.var_name, entry.copy_info.src_var_name, self.session_id)
             return None
         data, counts = cast(self._read(source, device_id), source.tensor_desc, entry.tensor_desc)

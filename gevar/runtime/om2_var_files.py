@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from acl_shim.errors import printable
 from gevar.errors import GevarError, ModelFileError
 from gevar.om.json_fields import JsonObject, checked, get_field, optional_field, parsed
 from gevar.runtime.om2_var_resource import CopyInfo, RTVarEntry, RTVarResource
@@ -183,7 +184,7 @@ def _init_data(file: str, value: JsonObject, where: str, weights: bytes) -> byte
         return None
     if offset < 0 or size < 0 or offset + size > len(weights):
         text = "%s: %s starts with %d B at %d of %d B of weights: it starts with nothing"
-        _log.warning(text, file, where, size, offset, len(weights))
+        _log.warning(text, printable(file), printable(where), size, offset, len(weights))
         return None
     return weights[offset : offset + size]
 

@@ -258,4 +258,4 @@ class VarGraphs(VarMemory):
         Source: GE source, base/graph/manager/graph_var_manager.cc, VarManager::LogGraphVarMemInfo.
         """
         for name, one in sorted(self._statistics.totals().items()):
-            _log.info("graph %s: alloc_var_mem %d B, shared_var_mem %d B", name, one.alloc_size, one.shared_size)
+            _log.info("graph %r: alloc_var_mem %d B, shared_var_mem %d B", name, one.alloc_size, one.shared_size)

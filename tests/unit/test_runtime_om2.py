@@ -239,7 +239,7 @@ def test_a_source_that_is_not_there_is_passed_over(memory: FakeMemory, caplog: p
     om2 = manager(memory, entry("c", copy_info=CopyInfo("s", make_desc(16))))
     with caplog.at_level(logging.WARNING):
         assert om2.copy_var_data(["c"], D0) == []
-    assert "variable c starts as a copy of s, which session 3 does not have" in caplog.text
+    assert "variable 'c' starts as a copy of 's', which session 3 does not have" in caplog.text
     assert (om2.is_loaded("c", D0), memory.mallocs) == (False, [])
 
 

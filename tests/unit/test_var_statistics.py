@@ -110,8 +110,8 @@ def test_destroy_writes_the_counts_to_the_log(vm: VarManager, caplog: pytest.Log
     with caplog.at_level(logging.INFO, "gevar.var"):
         vm.destroy()
     assert caplog.messages == [
-        "graph g0: alloc_var_mem 0 B, shared_var_mem 1536 B",
-        "graph g1: alloc_var_mem 1536 B, shared_var_mem 0 B",
+        "graph 'g0': alloc_var_mem 0 B, shared_var_mem 1536 B",
+        "graph 'g1': alloc_var_mem 1536 B, shared_var_mem 0 B",
     ]
 
 
