@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from acl_shim._acl import ffi
 from acl_shim.api_types import DEFAULT_STREAM, BlocksDone, Cell
-from acl_shim.copies import copy_arguments
-from acl_shim.device_base import DeviceBase
+from acl_shim.copies import CopyCalls, copy_arguments
 from acl_shim.errors import Argument
 from acl_shim.table import new_cell
 
@@ -21,6 +20,8 @@ BLOCK_COLUMNS: Final = 3
 
 COPY_COLUMNS: Final = 3
 """Columns of an array of copies: address on the device, first byte in the block, bytes."""
+
+_NEIGHBOURHOOD_SHIFT: Final = 21  # a piece of 2 MiB is a device's, or the host's
 
 _BLOCKS = ffi.typeof("acl_block[]")
 _COPIES = ffi.typeof("acl_block_copy[]")
@@ -62,8 +63,34 @@ class StopFlag:
         cast("list[int]", self.cell)[0] = 1
 
 
-class BlockCopyCalls(DeviceBase):
+class BlockCopyCalls(CopyCalls):
     """Copies of blocks of files, many in one call."""
+
+    def check_destinations(self, dst: NDArray[np.uint64], size_bytes: NDArray[np.int64]) -> None:
+        """Refuse places that are plain host memory, before many copies to them that do not look.
+
+        Places that lie close to each other, by first or last byte, are looked up once.
+
+        Parameters
+        ----------
+        dst
+            First bytes.
+        size_bytes
+            Bytes at each of them; 0 is not looked up.
+
+        Raises
+        ------
+        ValueError
+            A place is plain host memory.
+        """
+        used = np.flatnonzero(size_bytes)
+        ends = np.concatenate([dst[used], dst[used] + (size_bytes[used] - 1).astype(np.uint64)])
+        places = ends >> np.uint64(_NEIGHBOURHOOD_SHIFT)
+        others = np.flatnonzero(np.diff(places, prepend=places[:1] + np.uint64(1)))  # most are beside the one before
+        _, first = np.unique(places[others], return_index=True)
+        for at in others[np.sort(first)].tolist():
+            size = int(size_bytes[used[at % len(used)]])
+            self.check_direction(int(ends[at]), size, f"from the host to device {self._id}", "destination")
 
     def memcpy_blocks(
         self, file: int, blocks: NDArray[np.uint64], copies: NDArray[np.uint64], staging: "PinnedBuffer", stop: StopFlag

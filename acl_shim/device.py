@@ -4,7 +4,6 @@ from typing import NoReturn
 
 from acl_shim.block_copies import BlockCopyCalls
 from acl_shim.context import Context
-from acl_shim.copies import CopyCalls
 from acl_shim.device_codes import DeviceStatus
 from acl_shim.lease import Lease
 from acl_shim.sharing import ShareCalls
@@ -13,7 +12,7 @@ from acl_shim.table import new_cell
 from acl_shim.timeouts import timeout_ms
 
 
-class Device(ShareCalls, CopyCalls, BlockCopyCalls):
+class Device(ShareCalls, BlockCopyCalls):
     """One device of a runtime; `Runtime.device` makes them.
 
     Nothing is called until the device is used. The first use starts the runtime and sets the device once for the

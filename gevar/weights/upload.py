@@ -57,6 +57,10 @@ class Upload:
     ValueError
         A setting, or a number of a request, is out of range; a buffer is not contiguous.
 
+    Notes
+    -----
+    Starting raises `ValueError` where a destination is plain host memory, and `LoadError` where a file cannot be opened
+    or is too short; nothing was moved then.
     Thread safety: `cancel` from any thread, the rest from one.
 
     Examples
@@ -113,12 +117,14 @@ class Upload:
         return self
 
     def _start(self, callers: int) -> None:
-        """Open the files, plan, and start readers but for the caller's own; raises `LoadError`, with nothing open."""
+        """Open the files, plan, and start readers but for the caller's own; after failure nothing is open."""
         if self._started:
             raise StateError("the upload was started before: make a new one")
         self._started = time.perf_counter()
         with ExitStack() as stack:
             self.files = OpenFiles(self.arrays, self._open_file, self.settings.past_cache, stack)
+            for number, device in enumerate(self.devices):
+                device.check_destinations(*self.arrays.destinations(number))
             self.plan: LoadPlan = plan(self.arrays, self.settings.block_bytes)
             self._stack = stack.pop_all()
         self._working = max(min(self.settings.workers, len(self.plan.blocks)), 1)

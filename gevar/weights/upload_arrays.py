@@ -101,6 +101,12 @@ class UploadArrays:
             at = int(wrong.argmax())
             where = f"{self.size_bytes[at]} B from offset {self.offset[at]} of {_name(self.sources[self.source[at]])}"
             raise ValueError(f"request {at} is for {where}: give numbers from 0, inside it and below 2^63")
+        size = self.size_bytes.astype(np.uint64)
+        wrong = (size > 0) & (self.dev_addr > 0 - size)  # modulo 2^64
+        if wrong.any():
+            at = int(wrong.argmax())
+            where = f"{self.size_bytes[at]} B at device address {self.dev_addr[at]:#x}"
+            raise ValueError(f"request {at} is for {where}, beyond 2^64: give an address on the device")
 
     def __len__(self) -> int:
         """Return the number of requests."""
@@ -115,6 +121,13 @@ class UploadArrays:
             return UploadRequest(FileRegion(source, offset, size), int(self.dev_addr[number]), device, digest)
         part = source.cast("B")[offset : offset + size] if size else memoryview(b"")  # no cast has dimensions of 0
         return UploadRequest(part, int(self.dev_addr[number]), device, digest)
+
+    def destinations(self, number: int) -> tuple[UInt64Array, Int64Array]:
+        """Return device addresses and sizes of the requests that go to one of the devices."""
+        if self.device is None:
+            return (self.dev_addr, self.size_bytes) if number == 0 else (self.dev_addr[:0], self.size_bytes[:0])
+        chosen = self.device == number
+        return self.dev_addr[chosen], self.size_bytes[chosen]
 
     @property
     def copies(self) -> int:

@@ -114,6 +114,25 @@ def test_an_array_of_copies_is_as_it_is_said(device: Device, copies: NDArray[np.
         device.memcpy_block(copies, pinned.addr)
 
 
+def test_places_are_looked_at(device: Device) -> None:
+    host = np.zeros(100, np.uint8)
+    with device.malloc(10 << 20) as buffer:
+        for size in (0, 1, 1 << 20, 10 << 20):
+            device.check_destinations(np.array([buffer.addr], np.uint64), np.array([size]))
+        column = np.uint64(buffer.addr) + np.arange(0, 10 << 20, 5000, dtype=np.uint64)
+        device.check_destinations(column, np.full(len(column), 5))
+        device.check_destinations(column[:0], np.zeros(0, np.int64))
+        for at in (0, 700, len(column) - 1):
+            wrong, sizes = column.copy(), np.full(len(column), 5)
+            wrong[at], sizes[at] = host.ctypes.data, 77
+            with pytest.raises(
+                ValueError, match=f"^copy of 77 B from the host to device 0: the destination {wrong[at]:#x} is"
+            ):
+                device.check_destinations(wrong, sizes)
+            sizes[at] = 0
+            device.check_destinations(wrong, sizes)
+
+
 def test_a_refused_copy_is_named(device: Device, file: int, host: HostControls) -> None:
     if device.runtime.backend != "host":
         pytest.skip("failures can be planned on the host runtime only")

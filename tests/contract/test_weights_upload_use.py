@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from acl_shim import Device
@@ -64,6 +65,24 @@ def test_an_upload_is_started_once(device: Device, path: Path, host: HostControl
         for start in (run.__enter__, run.run):
             with pytest.raises(StateError, match="started before"):
                 start()
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+@pytest.mark.parametrize("buffers", [1, 3])
+def test_host_memory_is_no_destination(
+    device: Device, path: Path, host: HostControls, buffers: int, is_file: bool
+) -> None:
+    own = np.full(SIZE, 7, np.uint8)
+    source = FileRegion(path, 0, SIZE) if is_file else memoryview(DATA[:SIZE])
+    with requests(device, path, host) as wanted:
+        copies = host.calls("aclrtMemcpy") + host.calls("aclrtMemcpyAsync")
+        for addr in (own.ctypes.data, 1, 1 << 63):
+            with pytest.raises(ValueError, match=f"copy of {SIZE} B from the host to device 0: .* {addr:#x} is host"):
+                upload(device, [*wanted, UploadRequest(source, addr)], buffers=buffers)
+        with pytest.raises(ValueError, match="1000 B at device address 0xfffffffffffffc19, beyond 2"):
+            upload(device, [*wanted, UploadRequest(source, 2**64 - 999)], buffers=buffers)
+        assert host.calls("aclrtMemcpy") + host.calls("aclrtMemcpyAsync") == copies
+    assert (own == 7).all()
 
 
 @EVERY_WAY

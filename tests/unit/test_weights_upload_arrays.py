@@ -17,7 +17,7 @@ def test_objects_and_back() -> None:
     device = host_runtime().device(0)
     buffer = memoryview(bytearray(range(100)))
     requests = [
-        UploadRequest(FileRegion(Path("a"), 5, 6), 2**64 - 1),
+        UploadRequest(FileRegion(Path("a"), 5, 6), 2**64 - 6),
         UploadRequest(buffer, 7, device, None),
         UploadRequest(FileRegion(Path("b"), 0, 0), 0, None, b"d" * 16),
         UploadRequest(FileRegion(Path("a"), 1, 2), 3, device),
@@ -132,3 +132,24 @@ def test_an_array_without_elements_is_given_back() -> None:
     zeros = np.zeros(1, np.int64)
     arrays = UploadArrays((memoryview(np.zeros((0, 3))),), zeros, zeros, zeros, zeros.astype(np.uint64))
     assert arrays[0].size_bytes == 0
+
+
+@pytest.mark.parametrize(("size", "is_refused"), [(0, False), (1, False), (16, False), (17, True), (2**62, True)])
+def test_no_destination_reaches_beyond_the_last_address(size: int, is_refused: bool) -> None:
+    requests = [UploadRequest(FileRegion(Path("a"), 0, n), 2**64 - 16) for n in (1, size)]
+    if is_refused:
+        with pytest.raises(ValueError, match=f"request 1 is for {size} B at device address 0xfffffffffffffff0"):
+            arrays_of(requests)
+    else:
+        assert arrays_of(requests).dev_addr.tolist() == [2**64 - 16] * 2
+
+
+def test_destinations_by_device() -> None:
+    device = host_runtime().device(0)
+    places = [(1, None), (2, device), (3, None), (4, device)]
+    found = arrays_of([UploadRequest(FileRegion(Path("a"), 0, n), 10 * n, device) for n, device in places])
+    assert [[column.tolist() for column in found.destinations(n)] for n in (0, 1)] == [
+        [[10, 30], [1, 3]],
+        [[20, 40], [2, 4]],
+    ]
+    assert [column.tolist() for column in arrays_of([found[0], found[2]]).destinations(0)] == [[10, 30], [1, 3]]
