@@ -25,6 +25,13 @@ class NamedTensor:
     shape: tuple[int, ...]
     data: Content
 
+    def fills(self, element_bytes: int) -> bool:
+        """Tell whether the bytes are those of the shape, of elements of so many bytes."""
+        try:
+            return declared_bytes(self.shape, element_bytes) == self.data.nbytes
+        except ValueError:
+            return False
+
 
 def declared_bytes(shape: Sequence[object], element_bytes: int) -> int:
     """Return how many bytes a tensor takes by the shape that a file states, which may be any.

@@ -264,4 +264,4 @@ def _numpy_type(tensor: NamedTensor) -> np.dtype[np.generic] | None:
     dtype: npt.DTypeLike = tensor.dtype.to_numpy()
     found = np.dtype(dtype)
     is_own = found.kind in "biufc" and DataType.from_numpy(found) == tensor.dtype and found.isbuiltin == 1
-    return found if is_own and declared_bytes(tensor.shape, found.itemsize) == tensor.data.nbytes else None
+    return found if is_own and tensor.fills(found.itemsize) else None

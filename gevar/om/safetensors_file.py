@@ -209,7 +209,7 @@ def write_safetensors(path: Path, tensors: Sequence[NamedTensor]) -> dict[str, N
 
 def _has_type(tensor: NamedTensor) -> bool:
     """Whether a file has the type of a tensor, and its bytes are those of its shape."""
-    return tensor.dtype in _NAMES and declared_bytes(tensor.shape, tensor.dtype.size_code) == tensor.data.nbytes
+    return tensor.dtype in _NAMES and tensor.fills(tensor.dtype.size_code)
 
 
 def _width(tensor: NamedTensor) -> int:

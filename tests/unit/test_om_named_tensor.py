@@ -109,6 +109,16 @@ def test_types_that_the_other_file_does_not_have_are_raw(tmp_path: Path) -> None
     assert header["int4"]["shape"] == [5]
 
 
+@pytest.mark.parametrize("shape", [(-1, 2), (-1, -2), (1 << 63,), (1 << 40, 1 << 40)])
+def test_shapes_that_are_not_known_are_raw(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    """As nodes of models may have them."""
+    tensor = NamedTensor("w", DataType.DT_FLOAT, shape, memoryview(bytes(8)))
+    for ending in ("npz", "safetensors"):
+        assert set(write_tensors(tmp_path / f"w.{ending}", [tensor])) == {"w"}
+        [found] = read_tensors(tmp_path / f"w.{ending}")
+        assert (found.dtype, found.shape, read_all(found.data)) == (DataType.DT_UINT8, (8,), bytes(8))
+
+
 def test_equal_tensors_give_equal_files(tmp_path: Path) -> None:
     for ending in ("npz", "safetensors"):
         for name in ("one", "two"):
