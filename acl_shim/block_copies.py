@@ -22,6 +22,7 @@ COPY_COLUMNS: Final = 3
 """Columns of an array of copies: address on the device, first byte in the block, bytes."""
 
 _NEIGHBOURHOOD_SHIFT: Final = 21  # a piece of 2 MiB is a device's, or the host's
+_LAST: Final = np.iinfo(np.uint64).max
 
 _BLOCKS = ffi.typeof("acl_block[]")
 _COPIES = ffi.typeof("acl_block_copy[]")
@@ -87,7 +88,9 @@ class BlockCopyCalls(CopyCalls):
         ends = np.concatenate([dst[used], dst[used] + (size_bytes[used] - 1).astype(np.uint64)])
         places = ends >> np.uint64(_NEIGHBOURHOOD_SHIFT)
         others = np.flatnonzero(np.diff(places, prepend=places[:1] + np.uint64(1)))  # most are beside the one before
-        _, first = np.unique(places[others], return_index=True)
+        places = places[others] - places.min(initial=_LAST)
+        small = np.uint16 if places.max(initial=0) < 1 << 16 else np.uint64  # which is sorted in a tenth of the time
+        _, first = np.unique(places.astype(small), return_index=True)
         for at in others[np.sort(first)].tolist():
             size = int(size_bytes[used[at % len(used)]])
             self.check_direction(int(ends[at]), size, f"from the host to device {self._id}", "destination")
