@@ -92,7 +92,7 @@ class PreadReader:
                 self._file = named_file(path, os.O_DIRECT)
                 self.align_bytes, self.mode = PAGE_BYTES, "O_DIRECT"
             except OSError as error:
-                self.mode = f"page cache, O_DIRECT refused: {error.strerror}"
+                self.mode = f"page cache, O_DIRECT refused: {os_reason(error)}"
         if self._file < 0:
             self._file = named_file(path)
         try:
@@ -114,7 +114,7 @@ class PreadReader:
             if self.align_bytes == 1 or error.errno not in _DIRECT_REFUSED:
                 raise
             fcntl.fcntl(self._file, fcntl.F_SETFL, fcntl.fcntl(self._file, fcntl.F_GETFL) & ~os.O_DIRECT)
-            self.mode = f"page cache, O_DIRECT refused: {error.strerror}"
+            self.mode = f"page cache, O_DIRECT refused: {os_reason(error)}"
         return os.preadv(self._file, [view], offset)
 
     def change(self) -> str:
@@ -122,7 +122,7 @@ class PreadReader:
         try:
             now, named = file_state(os.fstat(self._file)), file_state(self._path.stat())
         except OSError as error:
-            return f"the file went away while it was read: {error.strerror}"
+            return f"the file went away while it was read: {os_reason(error)}"
         before = self.state
         if now.size_bytes != before.size_bytes:
             how = "grew" if now.size_bytes > before.size_bytes else "was cut"
@@ -179,7 +179,7 @@ class ReopeningReader:
         try:
             reader = self._open()
         except OSError as error:
-            return f"the file went away while it was read: {error.strerror}"
+            return f"the file went away while it was read: {os_reason(error)}"
         reader.close()
         return "" if reader.state == self.state else "the file changed while it was read"
 
