@@ -159,13 +159,13 @@ class OmBuilder:
             As `data`; an input or variable does not exist; the type is one that has a method of its own.
         """
         if op_type in (DATA, NETOUTPUT, CONSTANT, CONSTANTOP, VARIABLE):
-            raise ValueError(f"node {name}: {op_type} has a method of its own in the builder")
+            raise ValueError(f"node {name!r}: {op_type} has a method of its own in the builder")
         _check_name("operator type", op_type)
         for index, variable in (assigns or {}).items():
             if not 0 <= index < len(outputs):
-                raise ValueError(f"node {name} assigns by output {index}, it has {len(outputs)} outputs")
+                raise ValueError(f"node {name!r} assigns by output {index}, it has {len(outputs)} outputs")
             if variable not in self._nodes or self._nodes[variable].type != VARIABLE:
-                raise ValueError(f"node {name} assigns to {variable!r}, which is no variable added before")
+                raise ValueError(f"node {name!r} assigns to {variable!r}, which is no variable added before")
         refs = tuple(self._ref(source) for source in inputs)
         descs = tuple(map(_sized, outputs))
         return self._add(NodeSpec(name, op_type, refs, descs, assigns=dict(assigns or {}), attrs=dict(attrs or {})))
@@ -228,7 +228,7 @@ class OmBuilder:
     def _add_constant(self, op_type: str, name: str, data: Data, desc: TensorDesc | None, fmt: int) -> str:
         if desc is None:
             if not isinstance(data, np.ndarray):
-                raise TypeError(f"{op_type} {name}: raw data need a description; give desc")
+                raise TypeError(f"{op_type} {name!r}: raw data need a description; give desc")
             desc = TensorDesc(DataType.from_numpy(data.dtype), fmt, data.shape)
         stored = _bytes_of(name, data, desc)
         size = stored.nbytes if desc.dtype == DataType.DT_STRING else None
@@ -240,7 +240,7 @@ class OmBuilder:
             raise ValueError(f"node {name!r} is read before it was added")
         count = len(self._nodes[name].outputs)
         if not 0 <= index < count:
-            raise ValueError(f"node {name} has {count} outputs, output {index} is asked for")
+            raise ValueError(f"node {name!r} has {count} outputs, output {index} is asked for")
         return name, index
 
 
@@ -271,7 +271,7 @@ def _bytes_of(name: str, data: Data, desc: TensorDesc) -> Content | SparseBytes:
     elif isinstance(data, StreamedBytes | SparseBytes):
         stored = data
     else:
-        raise TypeError(f"{name}: the data are {type(data).__name__}; give an array, bytes, a stream or zeros")
+        raise TypeError(f"{name!r}: the data are {type(data).__name__}; give an array, bytes, a stream or zeros")
     if desc.dtype != DataType.DT_STRING and stored.nbytes != tensor_size_in_bytes(desc):
         raise ValueError(
             f"{name}: {desc.dtype.name} of shape {desc.shape} takes {tensor_size_in_bytes(desc)} B, "
@@ -284,7 +284,7 @@ def _array_bytes(name: str, array: npt.NDArray[np.generic], dtype: DataType) -> 
     """Return the bytes of an array of the element type, or of unsigned integers, which count as raw bytes."""
     raw = array.dtype.kind == "u" and array.dtype.isnative
     if not raw and dtype.is_packed:
-        raise TypeError(f"{name}: {dtype.name} packs several elements into a byte; give the packed bytes")
+        raise TypeError(f"{name!r}: {dtype.name} packs several elements into a byte; give the packed bytes")
     if not raw and array.dtype != dtype.to_numpy():
-        raise TypeError(f"{name}: an array of {array.dtype} for {dtype.name}; convert it, or give raw bytes")
+        raise TypeError(f"{name!r}: an array of {array.dtype} for {dtype.name}; convert it, or give raw bytes")
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

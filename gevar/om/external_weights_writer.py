@@ -105,14 +105,14 @@ class ExternalWeightsWriter:
         moved: dict[str, NodeSpec] = {}
         for node in sorted(movable_nodes(model), key=lambda node: node.name):
             if node.data is None or isinstance(node.data, SparseBytes):
-                raise ValueError(f"{node.type} {node.name} has sparse data, which cannot be external; give it an array")
+                raise ValueError(f"{node.type} {node.name!r} has sparse data, it cannot be external; give it an array")
             digest, place = self.place(node.data)
             name = f"{node.name}_{digest}"
             moved[node.name] = replace(node, name=name, type=FILECONSTANT, data=None, external=place)
         names = {node.name for node in model.nodes if node.name not in moved}
         for name, node in moved.items():
             if node.name in names:
-                raise ValueError(f"constant {name} would be named {node.name}, and another node is; rename one")
+                raise ValueError(f"constant {name!r} would be named {node.name!r}, and another node is; rename one")
         nodes = []
         for node in model.nodes:
             inputs = tuple((moved[name].name if name in moved else name, index) for name, index in node.inputs)

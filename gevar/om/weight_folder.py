@@ -82,7 +82,7 @@ class WeightFolder:
             It is.
         """
         if (path.name in LISTS or path.name in names) and is_named(path.parent, os.fstat(self._fd)):
-            raise ValueError(f"{path} is one of the files of its external weights; write to another name")
+            raise ValueError(f"{str(path)!r} is one of the files of its external weights; write to another name")
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a list; none where it is not there.

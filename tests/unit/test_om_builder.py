@@ -73,7 +73,7 @@ def refused() -> dict[str, tuple[Callable[[OmBuilder], object], type[Exception],
         "output beyond": (
             lambda b: b.node("Add", "n", [("x", 1)]),
             ValueError,
-            "x has 1 outputs, output 1 is asked for",
+            "'x' has 1 outputs, output 1 is asked for",
         ),
         "output below": (lambda b: b.output(("x", -1)), ValueError, "output -1 is asked for"),
         "own method": (lambda b: b.node("Const", "n"), ValueError, "Const has a method of its own"),
@@ -148,7 +148,7 @@ def test_raw_bytes_of_any_layout_arrive(tmp_path: Path, data: memoryview | bytea
 @pytest.mark.parametrize("data", [np.float32(1), 1.0, [1.0], "abcd", None])
 def test_what_is_no_data_is_refused(data: object) -> None:
     builder = OmBuilder("net")
-    with pytest.raises(TypeError, match=f"w: the data are {type(data).__name__}; give an array"):
+    with pytest.raises(TypeError, match=f"'w': the data are {type(data).__name__}; give an array"):
         builder.const("w", data, TensorDesc(DataType.DT_FLOAT, Format.FORMAT_ND, ()))  # type: ignore[arg-type]
     assert builder.build().nodes == ()
 

@@ -250,7 +250,7 @@ def test_a_failure_leaves_a_folder_as_it_was(tmp_path: Path, mode: ExternalWeigh
 def test_sparse_data_are_refused(tmp_path: Path) -> None:
     builder = OmBuilder("net")
     builder.const("hole", SparseBytes(8), TensorDesc(OCTETS, ND, (8,)))
-    with pytest.raises(ValueError, match="hole has sparse data"):
+    with pytest.raises(ValueError, match="'hole' has sparse data"):
         builder.write(tmp_path / "m.om", external_weight=1)
     assert list(tmp_path.iterdir()) == []
 
@@ -281,7 +281,7 @@ def test_a_name_that_a_model_cannot_tell(tmp_path: Path) -> None:
 def test_a_node_that_has_the_name_of_another_then(tmp_path: Path) -> None:
     builder = net(a=octets(9))
     builder.data(f"a_{digest(octets(9))}", TensorDesc(OCTETS, ND, (9,)))
-    with pytest.raises(ValueError, match=r"constant a would be named a_\w+, and another node is"):
+    with pytest.raises(ValueError, match=r"constant 'a' would be named 'a_\w+', and another node is"):
         builder.write(tmp_path / "m.om", external_weight=1)
     assert list(tmp_path.iterdir()) == []
 
@@ -291,7 +291,7 @@ def test_a_model_does_not_replace_its_own_weights(tmp_path: Path, name: str) -> 
     """Its folder may be that of the weights, through a link, too."""
     (tmp_path / "in").mkdir()
     (tmp_path / "link").symlink_to("in")
-    with pytest.raises(ValueError, match=f"{name} is one of the files of its external weights"):
+    with pytest.raises(ValueError, match=f"{name}' is one of the files of its external weights"):
         net(a=octets(9)).write(tmp_path / "link" / name, external_weight=1, weight_dir=tmp_path / "in")
     assert list((tmp_path / "in").iterdir()) == []
     net(a=octets(9)).write(tmp_path / name, external_weight=1, weight_dir=tmp_path / "in")
