@@ -171,13 +171,9 @@ def test_memory_of_the_caller_s_and_what_is_another_file(
 ) -> None:
     names = [{key: text.format(weights=tmp_path) for key, text in one.items()} for one in (first, second)]
     ops = [
-        file_constant(
-            f"c{number}",
-            BASE + 2048 * number,
-            8,
-            location=one.get("location", ""),
-            **({"file_path": build.attr_s(one["file_path"])} if "file_path" in one else {}),
-        )
+        file_constant(f"c{number}", BASE + 2048 * number, 8, location=one["location"])
+        if "location" in one
+        else file_constant(f"c{number}", BASE + 2048 * number, 8, file_path=build.attr_s(one["file_path"]))
         for number, one in enumerate(names)
     ]
     given = {"w.bin": ExternalWeightAddress(1 << 40, 64)}

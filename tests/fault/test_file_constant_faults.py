@@ -19,7 +19,11 @@ from tests.helpers.training_graphs import F32, op, outputs
 FUNCTIONS = ("aclrtMallocWithCfg", "aclrtMemcpy", "aclrtMallocHost")
 ROW = TensorDesc(F32, Format.FORMAT_ND, (4,), size=16)
 VALUES = np.arange(8, dtype=np.float32)
-SLICES = [{"location": "w.bin", "length": 16}, {"location": "w.bin", "offset": 16}, {"location": "v.bin"}]
+SLICES: list[dict[str, int | str]] = [
+    {"location": "w.bin", "length": 16},
+    {"location": "w.bin", "offset": 16},
+    {"location": "v.bin"},
+]
 
 
 @pytest.fixture

@@ -251,7 +251,7 @@ def model(
     disk = world.disk(weight_dir, has_model=has_model)
     path = world.root / "model" / "m.om"
     path.write_bytes(om_of(weights))
-    places, refusals = {}, list[rules.Refusal]()
+    places, refusals = dict[str, rules.Place](), list[rules.Refusal]()
     try:
         places, refusals = rules.load(
             weights, disk, rules.ids_of(text), {name: data for name, (_, data) in given.items()}
@@ -317,7 +317,8 @@ def check_places(
         if not place.block_bytes:
             assert row.dev_addr is None
             continue
-        assert row.dev_addr == loaded.models[0].file_constants[LogicAddr(one.logic_addr)] is not None
+        assert row.dev_addr is not None
+        assert row.dev_addr == loaded.models[0].file_constants[LogicAddr(one.logic_addr)]
         start = row.dev_addr - place.inner
         if place.block[0] == "given":
             assert start == given[str(place.block[1])][0].dev_addr
