@@ -138,9 +138,8 @@ def _refuse_overlap(tables: VarResource, block: VarBlock) -> None:
 
 
 def _alike(one: VarBlock, other: VarBlock) -> bool:
-    """Whether two blocks at one address are the same."""
-    alike = (one.desc, one.mem_type, one.is_place_holder) == (other.desc, other.mem_type, other.is_place_holder)
-    return alike and one.logic_addr == other.logic_addr
+    """Whether two blocks that start at one address are the same."""
+    return (one.desc, one.mem_type, one.is_place_holder) == (other.desc, other.mem_type, other.is_place_holder)
 
 
 def _alike_place(one: VarRecord, other: VarRecord) -> bool:

@@ -73,3 +73,11 @@ def test_addresses_inside_the_memory() -> None:
     assert place_holder_addr(block, memory, 4096 + 47) == 20047
     with pytest.raises(AddressError, match="48 B into place holder p_2_2, whose memory has 48 B"):
         place_holder_addr(block, memory, 4096 + 48)
+
+
+def test_memory_of_no_bytes_has_a_start() -> None:
+    block = PlaceHolderBlock("p", make_desc(64), LogicAddr(4096), MemType.RT_MEMORY_HBM)
+    memory = ExternMemory(DevAddr(20000), 0)
+    assert place_holder_addr(block, memory, 4096) == 20000
+    with pytest.raises(AddressError, match="1 B into place holder p_2_2, whose memory has 0 B"):
+        place_holder_addr(block, memory, 4097)
