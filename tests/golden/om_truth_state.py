@@ -36,15 +36,20 @@ def saved_state(
 
 
 def _replace_blocks(info: Any, restored: Iterable[dict[str, Json]]) -> bool:
-    """Describe each block by the variable that was restored there last; tell whether that changes anything."""
-    changed = False
+    """Describe a block by the variable that was restored there last, if it is described by the first one.
+
+    Returns whether that changes anything.
+    """
+    told: dict[Any, list[Any]] = {}
     for facts in restored:
-        if not facts.get("new_name"):
-            continue
-        block = info.var_resource.var_dev_addr_mgr_map[facts["logical_address"]]
-        last = info.var_resource.var_addr_mgr_map[facts["key"]].desc
-        if block.desc != last:
-            block.desc.CopyFrom(last)
+        if facts.get("new_name"):
+            record = info.var_resource.var_addr_mgr_map[facts["key"]]
+            told.setdefault(facts["logical_address"], []).append(record.desc)
+    changed = False
+    for addr, (first, *others) in told.items():
+        block = info.var_resource.var_dev_addr_mgr_map[addr]
+        if others and block.desc == first != others[-1]:
+            block.desc.CopyFrom(others[-1])
             changed = True
     return changed
 

@@ -5,15 +5,18 @@ import json
 import shutil
 from base64 import b64decode, b64encode
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from gevar.proto import var_manager
+from gevar.var import VarManager
 from tests.golden import om_manifest, runner
 from tests.golden.facts import Json, Place, Report, State, leaves, load_document
+from tests.golden.om_truth_state import saved_state
 from tests.helpers import om_builder as build
 from tests.helpers.shared import shared_path
+from tests.helpers.var_memory import FakeMemory, constant, make_desc, make_manager
 
 MANIFEST = "data/om_vars/manifest.json"
 GUARD = 2048
@@ -191,3 +194,37 @@ def _sha256(data: bytes) -> str:
     import hashlib
 
     return hashlib.sha256(data).hexdigest()
+
+
+def test_only_a_block_of_several_variables_may_be_described_by_another_one() -> None:
+    vm, forms = make_manager(FakeMemory()), [make_desc(16, shape=shape) for shape in ((4,), (2, 2), (4,))]
+    for name, form in zip("abc", forms, strict=True):
+        vm.assign_var_mem(name, constant(name, b"1" * 16 if name < "c" else b"2" * 16, form), form)
+    info = var_manager.VarManagerInfo.FromString(vm.var_manager_to_bytes(extension=False))
+    by_name = {key[0]: (key, record) for key, record in info.var_resource.var_addr_mgr_map.items()}
+    restored: list[dict[str, Any]] = [
+        {"new_name": True, "key": key, "logical_address": record.address} for key, record in by_name.values()
+    ]
+    restored.sort(key=lambda facts: facts["key"])
+    expected = var_manager.VarManagerInfo.FromString(info.SerializeToString())
+    blocks = expected.var_resource.var_dev_addr_mgr_map
+    blocks[by_name["b"][1].address].desc.CopyFrom(by_name["b"][1].desc)  # GE's: the variable that came last
+    text = b64encode(expected.SerializeToString()).decode()
+    report = Report({})
+    assert saved_state(vm, text, restored, report) == text
+    assert report.accepted == {"edge 19": 1}
+    for name in "ac":  # whose block gevar describes wrongly
+        wrong = var_manager.VarManagerInfo.FromString(info.SerializeToString())
+        wrong.var_resource.var_dev_addr_mgr_map[by_name[name][1].address].desc.size += 1
+        report = Report({})
+        assert saved_state(cast(VarManager, Told(wrong.SerializeToString())), text, restored, report) != text
+        assert not report.accepted
+
+
+class Told:
+    """A manager that says this of its state."""
+
+    is_var_resource_inited = True
+
+    def __init__(self, data: bytes) -> None:
+        self.var_manager_to_bytes = lambda extension: data
