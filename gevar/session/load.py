@@ -16,9 +16,10 @@ from gevar.session.bundle import check_bundle
 from gevar.session.file_tensors import ModelSource, files_inside, open_model
 from gevar.session.listed_digests import ListedDigests
 from gevar.session.loaded_model import LoadedModel
-from gevar.session.loading import ExternalWeightAddress, Loading, session_for_load
+from gevar.session.loading import ExternalWeightAddress, Loading
 from gevar.session.placing_models import ModelPlacer
 from gevar.session.session import Session
+from gevar.session.session_for_load import session_for_load
 from gevar.types import DeviceId
 from gevar.weights import PreadReader, WeightDirectory, value_bins
 from gevar.weights.file_reader import OpenFile

@@ -20,8 +20,9 @@ from gevar.session.file_constants import EQUAL_WEIGHTS, SHARED_SLICE
 from gevar.session.listed_digests import ListedDigests
 from gevar.session.loaded_tensor import LoadedTensor
 from gevar.session.loaded_weights import LoadedWeights
-from gevar.session.loading import WeightLoading, session_for_load
+from gevar.session.loading import WeightLoading
 from gevar.session.session import Session
+from gevar.session.session_for_load import session_for_load
 from gevar.session.weight_content import content_of, slice_of
 from gevar.session.weight_sources import open_weights
 from gevar.types import DevAddr, DeviceId, Format

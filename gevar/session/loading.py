@@ -1,15 +1,14 @@
 """What a load has got and has still to bring; all of it is undone with its stack."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from gevar.errors import AddressError, VariableError
 from gevar.runtime.weight_bytes import check_content
-from gevar.session.caller_device import caller_device
 from gevar.session.listed_digests import ListedDigests
 from gevar.session.session import Session
 from gevar.session.stream_upload import Stream, upload_all
@@ -36,33 +35,6 @@ class BlockHome(Protocol):
 
     def make_private(self, block: WeightBlock) -> None:
         """Share a block with nobody any more; raises `StateError` where others use it."""
-
-
-@contextmanager
-def session_for_load(
-    session: Session | None, backend: str | None, *, share_equal: bool
-) -> Iterator[tuple[Session, ExitStack]]:
-    """Give the session to load into, or a new one, and a stack that undoes what is not taken over from it.
-
-    Meanwhile the session is locked; with `share_equal` no other load shares equal weights. The device that the calling
-    thread had current is current again at the end.
-
-    Raises
-    ------
-    StateError
-        The session is closed, or this thread is in a load that shares.
-    BackendUnavailableError, AclError
-        No library serves, or the runtime refuses.
-    """
-    with ExitStack() as outer, ExitStack() as stack:
-        if session is None:
-            session = stack.enter_context(Session(backend=backend))
-        with session.lock:
-            session.check_open()
-            outer.enter_context(caller_device(session.runtime))
-            if share_equal:
-                outer.enter_context(session.equal_weights.load())
-            yield session, stack
 
 
 @dataclass(slots=True, kw_only=True)
