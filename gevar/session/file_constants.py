@@ -114,7 +114,7 @@ def _place_variable(one: _Asked, loading: Loading) -> PlacedWeight:
     logic_addr = manager.get_var_addr(one.op.name, desc)
     dev_addr = manager.get_var_memory_addr(logic_addr, MemType.RT_MEMORY_HBM, loading.device_id)
     region = one.info.region(loading.weight_dir.find(one.info))
-    _check_listed(one, region, loading)
+    _check_listed(one, region, region, loading)
     loading.request_once(one.op.name, region, logic_addr, dev_addr, loading.digests, region.content)
     return PlacedWeight(logic_addr, dev_addr, region, IN_VARIABLES)
 
@@ -181,14 +181,14 @@ def _in_block(
     """A FileConstant at an offset of the block that holds a slice of its file."""
     if not size_bytes:
         return PlacedWeight(one.logic_addr, None, region, "")
-    _check_listed(one, region, loading)
+    _check_listed(one, region, replace(region, offset=piece.offset, size_bytes=piece.size_bytes), loading)
     block, is_new = loading.weight_block(piece, size_bytes)
     if block.key != piece:
         sharing = EQUAL_WEIGHTS
     return PlacedWeight(one.logic_addr, DevAddr(block.dev_addr + offset), region, "" if is_new else sharing)
 
 
-def _check_listed(one: _Asked, region: FileRegion, loading: Loading) -> None:
-    """Refuse a weight of which bytes have no digest, where digests are to be compared."""
+def _check_listed(one: _Asked, region: FileRegion, brought: FileRegion, loading: Loading) -> None:
+    """Refuse a weight of which bytes have no digest in what is brought, where digests are to be compared."""
     if loading.digests is not None:
-        loading.digests.check_listed(replace(region, size_bytes=one.info.needed_bytes))
+        loading.digests.check_listed(replace(region, size_bytes=one.info.needed_bytes), brought)

@@ -49,13 +49,18 @@ class ListedDigests:
             found.append((FileRegion(region.path, at, end - at, region.state), None))
         return found
 
-    def check_listed(self, region: FileRegion) -> None:
-        """Refuse a region of which a byte lies in no listed one; raises as `pieces`."""
+    def check_listed(self, region: FileRegion, brought: FileRegion) -> None:
+        """Refuse a region of which a byte lies in no listed one that is inside what is brought of its file.
+
+        What is brought is compared with these; one that begins before it, or ends behind it, cannot be. Raises as
+        `pieces`.
+        """
         at, end = region.offset, region.offset + region.size_bytes
         for offset, length, _ in self._from(region, at, -1):
             if at >= end or offset > at:
                 break
-            at = max(at, offset + length)
+            if offset >= brought.offset and offset + length <= brought.offset + brought.size_bytes:
+                at = max(at, offset + length)
         if at < end:
             raise _unlisted(region)
 

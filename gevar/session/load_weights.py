@@ -142,7 +142,8 @@ def _place(tensors: Sequence[NamedTensor], file: WeightFile | None, loading: Wei
         dev_addr, sharing = None, ""
         if size_bytes:
             if loading.digests is not None:
-                loading.digests.check_listed(_region(tensor, file, content))
+                region = _region(tensor, file, content)
+                loading.digests.check_listed(region, region)
             key = slice_of(content, file, tensor.name)
             block, is_new = loading.weight_block(key, size_bytes, content)
             dev_addr = block.dev_addr

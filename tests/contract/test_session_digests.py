@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import xxhash
 from acl_shim import Runtime
 from gevar import LoadedModel, LoadedWeights, Session, load_model, load_weights
 from gevar.errors import LoadError, ModelFileError
+from gevar.om.named_tensor import read_tensors
+from gevar.om.stored_bytes import StreamedBytes
 from gevar.om.weight_digests import RegionDigest, digests_text, read_digests
 from tests.helpers.weight_files import ARRAYS, CountingReader, weight_file
 
@@ -170,3 +173,25 @@ def test_regions_that_run_into_each_other(session: Session, tmp_path: Path) -> N
     with load_model(path, session=session, verify_digests=True) as loaded:
         assert loaded.upload.checked == 3
         assert loaded.verify(path).differences == ()
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "om1"])
+def test_a_digest_of_more_than_is_brought_does_not_count(session: Session, tmp_path: Path, kind: str) -> None:
+    """Its bytes could not be compared: those in front of a weight, or behind it, are not read."""
+    path = exported(tmp_path, kind) if kind == "om1" else weight_file(tmp_path, kind)
+    files = [path] if kind == "safetensors" else sorted((tmp_path / "weight").glob("weight_*"))
+    rows = []
+    for file in files:
+        cuts = {0, 2}
+        if kind == "om1":
+            file.write_bytes(file.read_bytes() + bytes(8))
+        else:
+            tensors = [one.data.offset for one in read_tensors(file) if isinstance(one.data, StreamedBytes)]
+            cuts = {0, *(start + at for start in tensors for at in (2, 3))}
+        data = file.read_bytes()
+        for at, end in pairwise(sorted({*cuts, len(data)})):
+            rows.append(RegionDigest(file.name, at, end - at, xxhash.xxh3_128_hexdigest(data[at:end])))
+    (files[0].parent / "digests.json").write_bytes(digests_text(rows))
+    with pytest.raises(LoadError, match="lists no digest"):
+        _load(load_weights if kind == "safetensors" else load_model, path, session, share_equal=False)
+    assert nothing_left(session)
