@@ -43,7 +43,7 @@ class UploadRequest:
     device : Device or None
         The device; None for that of the upload.
     digest : bytes or None
-        xxh3-128 that the bytes of a region must have; None where they are not checked.
+        xxh3-128 that the bytes must have; None where they are not checked.
     """
 
     source: FileRegion | memoryview

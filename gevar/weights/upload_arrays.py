@@ -15,6 +15,7 @@ from gevar.weights.file_region import FileRegion, UploadRequest
 Int64Array = NDArray[np.int64]
 UInt64Array = NDArray[np.uint64]
 
+_DIGEST_BYTES = 16
 _MOST = 2**63 - 1  # offsets of files end here
 _Thing = TypeVar("_Thing")
 
@@ -40,7 +41,7 @@ class UploadArrays:
     device : numpy.ndarray of int64 or None
         Number of the device of each request; None where all go to the first.
     digests : sequence of bytes or None
-        xxh3-128 of each region, None for those that are not checked; None where none is.
+        xxh3-128 of each request's bytes, None for those that are not checked; None where none is.
     states : tuple of frozenset of FileState
         For each source what it was when it was looked at; empty where nobody has, and the tuple where nobody has at
         any.
@@ -51,7 +52,7 @@ class UploadArrays:
         A source is neither a path nor a buffer.
     ValueError
         Columns differ in length or have another type, a number is negative, out of range, or names no source; a buffer
-        is not contiguous.
+        is not contiguous, a digest has not 16 B.
 
     Examples
     --------
@@ -86,6 +87,9 @@ class UploadArrays:
             if column.dtype != wanted or column.ndim != 1:
                 raise ValueError(f"{name} is {column.dtype} of {column.ndim} dimensions: give 1 of {wanted.__name__}")
             lengths.add(len(column))
+        wrong_digests = (one for one in self.digests or () if one is not None and len(one) != _DIGEST_BYTES)
+        for digest in wrong_digests:
+            raise ValueError(f"a digest has {len(digest)} B: give the {_DIGEST_BYTES} B of xxh3-128")
         if len(lengths) > 1:
             raise ValueError(f"columns of requests have {sorted(lengths)} rows: give one length")
         for one in self.sources:

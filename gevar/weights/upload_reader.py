@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -139,10 +140,8 @@ class UploadReader:
         times.read_s += read - begin
         times.reads += 1
         times.read_bytes += size
-        if self._has_digest(block, block + 1):
-            self._check_digests(path, slot, block)
+        self._check_digests(path, slot.bytes_at, block)
         begin = time.perf_counter()
-        times.check_s += begin - read
         for number, copies in self._copies(block):
             slot.copy(self._upload.devices[number], copies)
         times.copy_s += time.perf_counter() - begin
@@ -159,10 +158,13 @@ class UploadReader:
         return [(int(devices[a]), copies[a:b]) for a, b in pairwise(cuts)]
 
     def _copy_buffer(self, source: memoryview, block: int) -> None:
+        offset = int(self._plan.blocks[block, 0])
+        what = f"buffer of {source.nbytes} B"
+        self._check_digests(what, lambda start, size: source.cast("B")[offset + start : offset + start + size], block)
         begin = time.perf_counter()
         with read_access(source) as memory:
             for number, copies in self._copies(block):
-                self._upload.devices[number].memcpy_block(copies, memory.addr + int(self._plan.blocks[block, 0]))
+                self._upload.devices[number].memcpy_block(copies, memory.addr + offset)
         self._times.copy_s += time.perf_counter() - begin
         self._upload.arrived(block, block + 1)
 
@@ -174,8 +176,11 @@ class UploadReader:
             return False
         return bool(self._is_checked[self._plan.part_request[self._parts(first, end)]].any())
 
-    def _check_digests(self, path: Path, slot: StagingSlot, block: int) -> None:
+    def _check_digests(self, source: Path | str, bytes_at: Callable[[int, int], memoryview], block: int) -> None:
         """Hash the bytes of regions that have a digest, and compare where a region ends."""
+        if not self._has_digest(block, block + 1):
+            return
+        begin = time.perf_counter()
         plan, arrays, parts = self._plan, self._upload.arrays, self._parts(block, block + 1)
         assert arrays.digests is not None
         columns = (plan.part_request[parts], plan.part_start[parts], plan.part_bytes[parts])
@@ -184,7 +189,7 @@ class UploadReader:
             if wanted is None:
                 continue
             state = self._hashes.pop(number, None) or xxhash.xxh3_128()
-            with slot.bytes_at(start, size) as view:
+            with bytes_at(start, size) as view:
                 state.update(view)
             offset, total = int(arrays.offset[number]), int(arrays.size_bytes[number])
             if int(plan.blocks[block, 0]) + start + size < offset + total:
@@ -193,4 +198,5 @@ class UploadReader:
             self._times.checked += 1
             if state.digest() != wanted:
                 reason = f"its digest is {state.hexdigest()}, not {wanted.hex()}: the bytes are damaged"
-                raise LoadError(path, offset, total, total, reason)
+                raise LoadError(source, offset, total, total, reason)
+        self._times.check_s += time.perf_counter() - begin

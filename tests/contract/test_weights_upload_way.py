@@ -169,6 +169,20 @@ def test_digests_are_compared(device: Device, data_file: tuple[Path, bytes], buf
     assert (caught.value.path, caught.value.offset, caught.value.wanted) == (str(path), 400_000, 1_000_000)
 
 
+@pytest.mark.parametrize("block_bytes", [4096, 1 << 20])
+def test_digests_of_buffers_are_compared(device: Device, block_bytes: int) -> None:
+    array = np.random.default_rng(5).integers(0, 1 << 15, (100, 300), np.int16)
+    right = xxhash.xxh3_128(array.tobytes()).digest()
+    with device.malloc(2 * array.nbytes) as buffer:
+        places = [UploadRequest(memoryview(array), buffer.addr + n * array.nbytes, digest=right) for n in range(2)]
+        assert upload(device, places, block_bytes=block_bytes, workers=2).checked == 2
+        assert buffer.read() == array.tobytes() * 2
+        wrong = UploadRequest(memoryview(array), buffer.addr, digest=bytes(16))
+        with pytest.raises(LoadError, match=f"buffer of 60000 B: .* not {'00' * 16}: the bytes are damaged") as caught:
+            upload(device, [places[1], wrong], block_bytes=block_bytes, workers=2)
+    assert (caught.value.offset, caught.value.wanted) == (0, 60_000)
+
+
 def test_a_digest_is_compared_behind_a_region_without_one(device: Device, data_file: tuple[Path, bytes]) -> None:
     path, _ = data_file
     with device.malloc(SIZE) as buffer:

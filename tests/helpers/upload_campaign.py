@@ -93,16 +93,19 @@ class Case:
         path, data = chance.choice(self.files[:1] * 3 + self.files)
         if chance.random() < 0.15:
             part = self._bytes(size)
-            self.requests.append(UploadRequest(memoryview(self._shaped(part)), addr, other))
+            self.requests.append(UploadRequest(memoryview(self._shaped(part)), addr, other, self._digest(part)))
         else:
             size = min(size, data.size)
             start = before if chance.random() < 0.6 and before + size <= data.size else None
             start = chance.randrange(data.size - size + 1) if start is None else start
             part, before = data[start : start + size], start + size
-            digest = xxhash.xxh3_128(part.tobytes()).digest() if self.has_digests and chance.random() < 0.5 else None
-            self.requests.append(UploadRequest(FileRegion(path, start, size), addr, other, digest))
+            self.requests.append(UploadRequest(FileRegion(path, start, size), addr, other, self._digest(part)))
         self.wanted[device][at : at + part.size] = part
         return before
+
+    def _digest(self, part: np.ndarray) -> bytes | None:
+        is_given = self.has_digests and self.chance.random() < 0.5
+        return xxhash.xxh3_128(part.tobytes()).digest() if is_given else None
 
     def _shaped(self, part: np.ndarray) -> np.ndarray:
         if part.size % 4 or not part.size or self.chance.random() < 0.5:
@@ -220,8 +223,9 @@ def _check_error(case: Case, error: Exception, fault: str) -> None:
     assert isinstance(error, wanted), error
     if not isinstance(error, LoadError):
         return
-    [data] = [data for path, data in case.files if str(path) == error.path]
-    assert 0 <= error.offset < error.offset + error.wanted <= data.size
+    sizes = {str(path): data.size for path, data in case.files}
+    size = sizes[error.path] if error.path in sizes else int(error.path.removeprefix("buffer of ").removesuffix(" B"))
+    assert 0 <= error.offset < error.offset + error.wanted <= size
     assert error.got == error.wanted if fault == "digest" else 0 <= error.got < error.wanted
     if fault != "digest":
         assert error.wanted <= case.block_bytes

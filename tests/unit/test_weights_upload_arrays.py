@@ -92,10 +92,12 @@ def test_columns_must_fit() -> None:
         UploadArrays((buffer,), COLUMN, COLUMN.reshape(2, 1), COLUMN, ADDRS)
 
 
-def test_an_empty_digest_is_one() -> None:
-    found = arrays_of([UploadRequest(FileRegion(Path("x"), 0, 1), 0, digest=b"")])
-    assert found.has_digest is not None
-    assert found.has_digest.all()
+@pytest.mark.parametrize("size", [0, 8, 15, 17])
+def test_a_digest_of_another_size_is_refused(size: int) -> None:
+    good = UploadRequest(FileRegion(Path("x"), 0, 1), 0, digest=bytes(16))
+    with pytest.raises(ValueError, match=f"a digest has {size} B: give the 16 B of xxh3-128"):
+        arrays_of([good, UploadRequest(FileRegion(Path("x"), 0, 1), 0, digest=bytes(size))])
+    assert arrays_of([good]).digests == [bytes(16)]
 
 
 @pytest.mark.parametrize(
