@@ -59,6 +59,8 @@ class SessionState:
     """
 
     def __init__(self, session_id: int) -> None:
+        if not 0 <= session_id <= UINT64_MAX:
+            raise ValueError(f"session_id is {session_id}: give a number in 0..{UINT64_MAX}")
         self._lock = threading.RLock()
         self._own_session_id = session_id
         self._resource: VarResource | None = None

@@ -36,6 +36,11 @@ class VarManager(VarSleep):
     session_id
         Number of the session.
 
+    Raises
+    ------
+    ValueError
+        `session_id` is not an unsigned 64-bit number.
+
     Thread safety: any thread may use it.
 
     Examples

@@ -46,7 +46,13 @@ class VarManagerPool:
         return _POOL
 
     def get_var_manager(self, session_id: int) -> VarManager:
-        """Return the manager of a session; a new one, not initialised, at the first question."""
+        """Return the manager of a session; a new one, not initialised, at the first question.
+
+        Raises
+        ------
+        ValueError
+            `session_id` is not an unsigned 64-bit number.
+        """
         with self._lock:
             manager = self._managers.get(session_id)
             if manager is None:

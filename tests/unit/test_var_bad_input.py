@@ -7,7 +7,7 @@ import pytest
 from gevar.errors import FormatError, GevarError, SizeOverflowError, StateError, VariableError
 from gevar.status import INTERNAL_ERROR, PARAM_INVALID
 from gevar.types import DataType, Format, LogicAddr, MemType, TensorDesc
-from gevar.var import TransNodeInfo, VarManager, VarOp
+from gevar.var import TransNodeInfo, VarManager, VarManagerPool, VarOp
 from tests.helpers.var_memory import GIB, FakeMemory, make_desc, make_manager, place_holder
 from tests.helpers.var_states import state_bytes
 
@@ -123,6 +123,15 @@ def test_unknown_formats_register_but_have_no_value(vm: VarManager, fmt: int) ->
 def test_a_format_of_more_than_32_bits_is_no_format() -> None:
     with pytest.raises(ValueError, match="format is 4294967296; give a value of 32 bits"):
         TensorDesc(DataType.DT_FLOAT, 1 << 32, (4,))
+
+
+@pytest.mark.parametrize("session_id", [-1, 1 << 64])
+def test_a_session_id_is_a_number_of_64_bits(session_id: int) -> None:
+    pool = VarManagerPool()
+    with pytest.raises(ValueError, match=f"session_id is {session_id}: give a number in 0..18446744073709551615"):
+        pool.get_var_manager(session_id)
+    assert "of 0 sessions" in repr(pool)
+    assert pool.get_var_manager(session_id % (1 << 64)).session_id == session_id % (1 << 64)
 
 
 NAMES = ["", " ", "a/b/c:0", "a\\b", "变量.权重", 'new\nline "quote"', "w12_", "v2_0", "x" * 10_000, "nul\0byte"]
