@@ -48,10 +48,18 @@ def check(document: Mapping[str, Any], folder: Path, report: Report) -> None:
                 if key in case:
                     report.mark((*place, key), case[key], State.DOCUMENTATION)
             if kind in COMPARERS:
-                COMPARERS[kind](case, place, report)
+                _compare(COMPARERS[kind], case, place, report)
             else:
                 rest = {key: value for key, value in case.items() if key not in CASE_TEXT}
                 report.mark(place, rest, State.LEFT_OUT, f"nothing compares {kind}")
+
+
+def _compare(comparer: Comparer, case: Mapping[str, Any], place: Place, report: Report) -> None:
+    """Compare one case; one that is not understood is a difference, and the others go on."""
+    try:
+        comparer(case, place, report)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        report.differ(place, f"the case is not understood: {error!r}")
 
 
 def status_name(number: int | None) -> str:

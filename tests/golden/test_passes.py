@@ -199,6 +199,13 @@ def test_a_kind_that_is_not_known_fails(document: Document, check: Callable[[Doc
     assert not report.passed
 
 
+def test_a_case_that_is_not_understood_fails_alone(document: Document, check: Callable[[Document], Report]) -> None:
+    document["graph_cases"][0]["expected_graph"] = "another"
+    report = check(document)
+    assert [(place, "not understood" in text) for place, text in report.differences] == [(("graph_cases", 0), True)]
+    assert {place[1] for place, state in report.states.items() if state is State.UNKNOWN} == {0}
+
+
 def test_each_row_of_the_page_of_differences_names_a_test_that_is_there() -> None:
     page = (REPOSITORY / "docs" / "differences.md").read_text()
     section = page.split("## Passes over graphs\n")[1].split("\n## ")[0]
