@@ -151,7 +151,11 @@ def test_a_tensor_without_bytes(directory: WeightDirectory) -> None:
 
 @pytest.mark.parametrize(
     ("size", "shape", "words"),
-    [(-1, (4,), "stored size of its output is -1 B"), (64, (1 << 40, 1 << 40), "product"), (64, (1 << 62,), "more than")],
+    [
+        (-1, (4,), "stored size of its output is -1 B"),
+        (64, (1 << 40, 1 << 40), "product"),
+        (64, (1 << 62,), "more than"),
+    ],
 )
 def test_sizes_that_cannot_be(size: int, shape: tuple[int, ...], words: str) -> None:
     with pytest.raises(VariableError, match=words) as caught:
