@@ -1,5 +1,7 @@
 """Files that have weights: files of tensors, known by their names, and OM files with all their tensors, of any name."""
 
+from collections import Counter
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Final, Self
@@ -7,7 +9,7 @@ from typing import Final, Self
 from gevar.errors import ModelFileError
 from gevar.om import open_om
 from gevar.om.named_tensor import ENDINGS, NamedTensor, is_tensor_file
-from gevar.om.stored_bytes import are_equal
+from gevar.om.stored_bytes import are_equal, digest_of
 from gevar.om.weight_source import TensorFile, WeightSource
 from gevar.session.tensor_contents import TensorContent, tensor_contents
 
@@ -51,16 +53,24 @@ class OmWeights:
             As `gevar.session.tensor_contents.tensor_contents`.
         """
         found: dict[str, NamedTensor] = {}
+        others: dict[tuple[str, object], NamedTensor] = {}  # by the name that was looked for and the content
+        times = Counter[str]()
         for content in tensor_contents(self._om, self._weight_dir):
             if content.data is None:
                 continue
-            name, number = content.name, 1
-            tensor = _named(content, name)
-            while (known := found.get(tensor.name)) is not None and not _same(known, tensor):
-                suffix = f"/{number}" if number > 1 else ""
-                tensor = _named(content, f"{content.tensor.model.name}/{name}{suffix}")
-                number += 1
-            found.setdefault(tensor.name, tensor)
+            tensor = _named(content, content.name)
+            first = found.setdefault(tensor.name, tensor)
+            if first is tensor or _same(first, tensor):
+                continue
+            name = f"{content.tensor.model.name}/{tensor.name}"
+            key = name, (tensor.dtype, tensor.shape, digest_of(tensor.data))
+            if key in others and _same(others[key], tensor):
+                continue
+            unique = name
+            while unique in found:
+                times[name] += 1
+                unique = f"{name}/{times[name]}" if times[name] > 1 else name
+            found[unique] = others[key] = replace(tensor, name=unique)
         return list(found.values())
 
     def __enter__(self) -> Self:
