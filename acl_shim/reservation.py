@@ -109,7 +109,13 @@ class Reservation(SizedOwner):
             piece.lease.owned.pop(key, None)
 
     def unmap(self, addr: int) -> None:
-        """Unmap the piece that starts at an address; `Mapping.close` does more."""
+        """Unmap the piece that starts at an address; `Mapping.close` does more.
+
+        Raises
+        ------
+        AclError
+            The runtime refuses. The piece is mapped still.
+        """
         runtime = self._device.runtime
         code = runtime.api.aclrtUnmapMem(addr)
         if code:

@@ -73,6 +73,11 @@ class Om2Package:
     atc_command : str
         How it was made.
 
+    Raises
+    ------
+    ModelFileError
+        The bytes are no archive, it is damaged, or its manifest is missing, wrong or of another version.
+
     Thread safety: one thread at a time reads.
     """
 
