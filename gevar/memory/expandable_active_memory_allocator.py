@@ -148,7 +148,7 @@ class ExpandableActiveMemoryAllocator(ExpandableBlocks):
             self._sleep = None
 
     def close(self) -> None:
-        """Free all memory, whoever uses it; raises as `free_memory`."""
+        """Free all memory, whoever uses it; the next request reserves a range anew. Raises as `free_memory`."""
         with self._lock:
             self._release()
 
