@@ -80,7 +80,7 @@ def read_onnx(path: str | PathLike[str]) -> list[NamedTensor]:
     try:
         _check_size(source, onnx.ModelProto.DESCRIPTOR)
         model = onnx.load_model_from_string(source.read(0, source.size_bytes, _WHAT))
-    except (DecodeError, ValueError) as error:
+    except (DecodeError, ValueError, RecursionError) as error:
         if isinstance(error, ModelFileError):
             raise
         raise source.error(0, _WHAT, str(error) or type(error).__name__) from error
