@@ -102,6 +102,14 @@ def test_full_number_and_new_seed(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert row(capsys)[1] == str(asked[1][1])
 
 
+@pytest.mark.parametrize("count", ["0", "-1", "many"])
+def test_a_number_of_examples_is_above_0(count: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        campaigns.main(["om", "--count", count])
+    assert ended.value.code == 2
+    assert f"{count!r} is no number above 0" in capsys.readouterr().err
+
+
 def test_finding_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def damage(examples: int, seed: int | None) -> om_campaign.Campaign:
         raise IndexError(f"{examples} {seed}\nmore")

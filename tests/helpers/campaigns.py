@@ -177,12 +177,18 @@ def run(command: Sequence[str]) -> None:
         raise CampaignFailed(f"{' '.join(command)} ended with {done.returncode}")
 
 
+def _number(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return int(text)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the campaign that is named; return 0 when it found nothing."""
     parser = argparse.ArgumentParser(prog="campaign", description="Run a fuzz campaign at full size.")
     parser.add_argument("name", metavar="NAME", choices=CAMPAIGNS, help=" | ".join(CAMPAIGNS))
     parser.add_argument("--seed", type=int, help="seed of a run to make again")
-    parser.add_argument("--count", type=int, help="examples or calls, instead of the full number")
+    parser.add_argument("--count", type=_number, help="examples or calls, instead of the full number")
     options = parser.parse_args(arguments)
     seed = random.SystemRandom().randrange(1, 2**32) if options.seed is None else options.seed
     print(f"campaign {options.name}, seed {seed}", flush=True)
