@@ -214,9 +214,17 @@ class OmBuilder:
         compress: bool = False,
         external_weight: ExternalWeightMode = 0,
         weight_dir: str | os.PathLike[str] | None = None,
+        padded_sha256: bool = True,
     ) -> None:
         """Write the model as an OM file; see `write_om`."""
-        write_om(path, self.build(), compress=compress, external_weight=external_weight, weight_dir=weight_dir)
+        write_om(
+            path,
+            self.build(),
+            compress=compress,
+            external_weight=external_weight,
+            weight_dir=weight_dir,
+            padded_sha256=padded_sha256,
+        )
 
     def _add(self, node: NodeSpec) -> str:
         _check_name("node", node.name)

@@ -1,9 +1,9 @@
 """Constants in files of their own (`ge.externalWeight`): names and places.
 
-A constant becomes a FileConstant named `<name>_<SHA-256 of its bytes>`. Mode 1 puts each content in a file
-`weight_<SHA-256>`, mode 2 all of them behind each other in `<prefix>_weight_combined`, each padded with zeros to a
-multiple of 512 bytes, in the order of names. `meta.json` in the folder says which content lies where, so another model
-with the same content adds nothing; see `gevar.om.weight_list`.
+A constant becomes a FileConstant named `<name>_<SHA-256 of its bytes>`; see `gevar.om.sha256_text` for its spelling.
+Mode 1 puts each content in a file `weight_<SHA-256>`, mode 2 all of them behind each other in
+`<prefix>_weight_combined`, each padded with zeros to a multiple of 512 bytes, in the order of names. `meta.json` in the
+folder says which content lies where, so another model with the same content adds nothing; see `gevar.om.weight_list`.
 
 Nothing is taken from that list but names that the rules above give, so no path in it leads out of the folder; and what
 it lists is read and must have its hash, else it is written again. No link is followed on the way.
@@ -28,6 +28,7 @@ import xxhash
 from gevar.align import SESSION_MEM_ALIGN_BYTES
 from gevar.om.model_spec import ExternalWeight, NodeSpec, OmModelSpec
 from gevar.om.node import CONST_TYPES, FILECONSTANT
+from gevar.om.sha256_text import sha256_text
 from gevar.om.stored_bytes import Content, SparseBytes, chunks_of
 from gevar.om.weight_digests import RegionDigest
 from gevar.om.weight_folder import WeightFolder
@@ -58,6 +59,8 @@ class ExternalWeightsWriter:
         First part of the name of the file in mode 2.
     follow_link
         Whether the folder may be a link.
+    padded_sha256
+        Whether a byte of a SHA-256 has two digits, whatever it is.
 
     Raises
     ------
@@ -69,7 +72,9 @@ class ExternalWeightsWriter:
     Thread safety: one object belongs to one thread; other writers of the folder, in other processes too, wait.
     """
 
-    def __init__(self, folder: Path, mode: int, *, prefix: str, follow_link: bool = True) -> None:
+    def __init__(
+        self, folder: Path, mode: int, *, prefix: str, follow_link: bool = True, padded_sha256: bool = True
+    ) -> None:
         if mode not in (1, 2):
             raise ValueError(f"external weight mode is {mode!r}; give 0, 1 or 2")
         self._combined = f"{prefix}_{COMBINED}" if prefix else COMBINED
@@ -78,7 +83,9 @@ class ExternalWeightsWriter:
         self._folder = WeightFolder(folder, follow_link=follow_link)
         self._mode = mode
         self._pieces: dict[str, list[tuple[int, int]]] = defaultdict(list)  # starts and ends in order, by file
-        self._sound: dict[str, ExternalWeight] = {}  # by hash, where bytes are known to be in their place
+        self._padded = padded_sha256
+        self._sound: dict[bytes, ExternalWeight] = {}  # by hash, where bytes are known to be in their place
+        self._digests: dict[str, bytes] = {}  # by text, of which two may be one without padding
 
     def __enter__(self) -> Self:
         self._folder.open()
@@ -98,7 +105,7 @@ class ExternalWeightsWriter:
         Raises
         ------
         ValueError
-            The data of a constant are sparse; or another node has the name that it would get.
+            The data of a constant are sparse; another node has the name that it would get; or as `place`.
         OSError, ModelFileError
             A file cannot be written, or data cannot be read.
         """
@@ -120,20 +127,25 @@ class ExternalWeightsWriter:
         return replace(model, nodes=tuple(nodes))
 
     def place(self, data: Content) -> tuple[str, ExternalWeight]:
-        """Write bytes to the folder, unless they are there, and return their SHA-256 and their place.
+        """Write bytes to the folder, unless they are there, and return the text of their SHA-256 and their place.
 
         Raises
         ------
+        ValueError
+            The text is that of other bytes of the model.
         OSError, ModelFileError
             As `move_out`.
         """
         digest, xxh3 = _digests_of(data)
+        text = sha256_text(digest, padded=self._padded)
+        if self._digests.setdefault(text, digest) != digest:
+            raise ValueError(f"two contents have the digest {text} where it is not padded; write it padded")
         place = self._sound.get(digest)
         if place is None:
-            place = self._individual(digest, data) if self._mode == INDIVIDUAL else self._append(digest, data)
+            place = (self._individual if self._mode == INDIVIDUAL else self._append)(text, digest, data)
             self._sound[digest] = place
             self._lists.add_digest(RegionDigest(place.location, place.offset, place.length, xxh3))
-        return digest, place
+        return text, place
 
     def check_apart(self, path: Path) -> None:
         """Refuse a path to write to that is one of the lists of the folder, or a file of a weight that was placed.
@@ -159,25 +171,25 @@ class ExternalWeightsWriter:
         """Keep everything."""
         self._folder.commit()
 
-    def _individual(self, digest: str, data: Content) -> ExternalWeight:
-        name = f"weight_{digest}"
-        is_listed = self._lists.contents.name(digest) == name
+    def _individual(self, text: str, digest: bytes, data: Content) -> ExternalWeight:
+        name = f"weight_{text}"
+        is_listed = self._lists.contents.name(text) == name
         if not is_listed or not self._folder.holds(name, 0, data.nbytes, digest, whole=True):
             self._folder.write(name, data)
             self._lists.begin(name)
-            self._lists.add(digest, name)
+            self._lists.add(text, name)
         return ExternalWeight(name, 0, data.nbytes)
 
-    def _append(self, digest: str, data: Content) -> ExternalWeight:
+    def _append(self, text: str, digest: bytes, data: Content) -> ExternalWeight:
         known = self._lists.contents
-        name, offset = known.name(digest), known.offsets.get(digest, -1)
+        name, offset = known.name(text), known.offsets.get(text, -1)
         is_piece = is_combined_file(name) and offset >= 0 and offset % SESSION_MEM_ALIGN_BYTES == 0
         is_listed = is_piece and self._is_apart(name, offset, data.nbytes)
         if not is_listed or not self._folder.holds(name, offset, data.nbytes, digest):
             name = self._combined
             offset = self._folder.append(name, data)
             self._lists.begin(name, offset)
-            self._lists.add(digest, name, offset)
+            self._lists.add(text, name, offset)
         insort(self._pieces[name], (offset, offset + data.nbytes))
         return ExternalWeight(name, offset, data.nbytes)
 
@@ -189,10 +201,10 @@ class ExternalWeightsWriter:
         return is_behind and (at == len(pieces) or offset + size_bytes <= pieces[at][0])
 
 
-def _digests_of(data: Content) -> tuple[str, str]:
+def _digests_of(data: Content) -> tuple[bytes, str]:
     """Return SHA-256 and xxh3 of 128 bits."""
     digest, xxh3 = hashlib.sha256(), xxhash.xxh3_128()
     for chunk in chunks_of(data):
         digest.update(chunk)
         xxh3.update(chunk)
-    return digest.hexdigest(), xxh3.hexdigest()
+    return digest.digest(), xxh3.hexdigest()

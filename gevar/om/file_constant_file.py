@@ -19,18 +19,19 @@ from typing import Final, Protocol
 import xxhash
 
 from gevar.om.named_tensor import NamedTensor
+from gevar.om.sha256_text import SHA256_TEXT, is_sha256_text
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import StreamedBytes
 from gevar.om.weight_digests import DIGESTS_FILE, read_digests
 from gevar.om.weight_list import is_combined_file
 from gevar.types.data_type import DataType
 
-_INDIVIDUAL: Final = re.compile(r"weight_([0-9a-f]{64})")
+_INDIVIDUAL: Final = re.compile(rf"weight_({SHA256_TEXT})")
 
 
 class _Hash(Protocol):
     def update(self, data: bytes, /) -> None: ...
-    def hexdigest(self) -> str: ...
+    def digest(self) -> bytes: ...
 
 
 def is_file_constant_file(path: str | PathLike[str]) -> bool:
@@ -50,7 +51,7 @@ def read_file_constant_file(path: str | PathLike[str]) -> list[NamedTensor]:
     source, name = ByteSource.of_file(path), Path(path).name
     found = _INDIVIDUAL.fullmatch(name)
     if found is not None:
-        return [_tensor(name, source, 0, source.size_bytes, hashlib.sha256, found[1])]
+        return [_tensor(name, source, 0, source.size_bytes, hashlib.sha256, found[1], is_sha256_text)]
     folder = Path(os.path.realpath(path)).parent
     side = folder / DIGESTS_FILE
     listed = read_digests(side, folder) if os.path.lexists(side) else []
@@ -64,14 +65,25 @@ def read_file_constant_file(path: str | PathLike[str]) -> list[NamedTensor]:
             one.length,
             xxhash.xxh3_128,
             one.digest,
+            _is_hex,
         )
         for one in regions
     ]
-    return tensors or [_tensor(name, source, 0, source.size_bytes, None, "")]
+    return tensors or [_tensor(name, source, 0, source.size_bytes, None, "", _is_hex)]
+
+
+def _is_hex(text: str, digest: bytes) -> bool:
+    return text == digest.hex()
 
 
 def _tensor(
-    name: str, source: ByteSource, offset: int, size_bytes: int, new_hash: Callable[[], _Hash] | None, wanted: str
+    name: str,
+    source: ByteSource,
+    offset: int,
+    size_bytes: int,
+    new_hash: Callable[[], _Hash] | None,
+    wanted: str,
+    is_text_of: Callable[[str, bytes], bool],
 ) -> NamedTensor:
     what = f"weight {name}"
     plain = StreamedBytes.of_source(source.range(offset, size_bytes, what), 0, size_bytes, what)
@@ -84,8 +96,8 @@ def _tensor(
         for chunk in plain.open():
             digest.update(chunk)
             yield chunk
-        if digest.hexdigest() != wanted:
-            raise source.error(offset, what, f"has the digest {digest.hexdigest()}, not {wanted}: it is damaged")
+        if not is_text_of(wanted, digest.digest()):
+            raise source.error(offset, what, f"has the digest {digest.digest().hex()}, not {wanted}: it is damaged")
 
     data = StreamedBytes(size_bytes, read, plain.source, plain.offset)
     return NamedTensor(name, DataType.DT_UINT8, (size_bytes,), data)

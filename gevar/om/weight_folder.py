@@ -157,7 +157,7 @@ class WeightFolder:
         with suppress(OSError):  # where folders cannot be synced, their names are as safe as they can be
             os.fsync(self._fd)
 
-    def holds(self, name: str, offset: int, size_bytes: int, sha256: str, *, whole: bool = False) -> bool:
+    def holds(self, name: str, offset: int, size_bytes: int, sha256: bytes, *, whole: bool = False) -> bool:
         """Tell whether a file has bytes of this digest in a place, and, if `whole`, nothing else.
 
         A link or device has none; nor has a file with other names, which a loader would refuse.
@@ -175,7 +175,7 @@ class WeightFolder:
             while chunk := file.read(min(CHUNK_BYTES, size_bytes)):
                 digest.update(chunk)
                 size_bytes -= len(chunk)
-        return not size_bytes and digest.hexdigest() == sha256
+        return not size_bytes and digest.digest() == sha256
 
     def write(self, name: str, data: Content) -> None:
         """Write a file of its own for some bytes; one that is there is replaced, and stays so.

@@ -24,6 +24,7 @@ def write_om(
     compress: bool = False,
     external_weight: ExternalWeightMode = 0,
     weight_dir: str | os.PathLike[str] | None = None,
+    padded_sha256: bool = True,
 ) -> None:
     """Write an OM file.
 
@@ -44,6 +45,9 @@ def write_om(
     weight_dir
         Folder for external weights; by default `weight` beside the file, where a loader looks for them, and which must
         be no link then.
+    padded_sha256
+        Whether a byte of a SHA-256 in names of external weights has two digits, whatever it is. Without, one below 16
+        has one digit, as GE's source has it; for tools that look for such names.
 
     Raises
     ------
@@ -79,7 +83,9 @@ def write_om(
         return
     folder = target.parent / "weight" if weight_dir is None else Path(weight_dir)
     is_given = weight_dir is not None
-    with ExternalWeightsWriter(folder, external_weight, prefix=target.stem, follow_link=is_given) as weights:
+    with ExternalWeightsWriter(
+        folder, external_weight, prefix=target.stem, follow_link=is_given, padded_sha256=padded_sha256
+    ) as weights:
         blob = _blob(weights.move_out(model), compress=compress)
         weights.check_apart(target)
         write_atomically(target, blob.write_to, before_naming=weights.write_meta, after_naming=weights.commit)

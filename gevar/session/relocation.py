@@ -147,7 +147,7 @@ def _copy(name: str, file: WeightFile, folder: WeightFolder, lists: FolderLists,
         digest = hashlib.sha256()
         for chunk in chunks_of(content):
             digest.update(chunk)
-        is_new = not folder.holds(name, 0, source.size_bytes, digest.hexdigest(), whole=True)
+        is_new = not folder.holds(name, 0, source.size_bytes, digest.digest(), whole=True)
         if is_new:
             folder.write_new(name, content)
             lists.begin(name)

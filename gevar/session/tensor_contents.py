@@ -10,12 +10,13 @@ from typing import Final
 
 from gevar.om import OmFile, StreamedBytes
 from gevar.om.node import FILECONSTANT
+from gevar.om.sha256_text import SHA256_TEXT, is_sha256_text
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import Content, chunks_of
 from gevar.session.file_tensors import FileTensor, file_tensors
 from gevar.weights import FileRegion, WeightDirectory, file_constant_info
 
-_EXTERNAL_NAME: Final = re.compile(r"(.+)_([0-9a-f]{64})", re.DOTALL)
+_EXTERNAL_NAME: Final = re.compile(rf"(.+)_({SHA256_TEXT})", re.DOTALL)
 """Name of a FileConstant that was a constant: its name then, and the SHA-256 of its bytes."""
 
 
@@ -39,7 +40,7 @@ class TensorContent:
         digest = hashlib.sha256()
         for chunk in chunks_of(self.data):
             digest.update(chunk)
-        return found[1] if digest.hexdigest() == found[2] else name
+        return found[1] if is_sha256_text(found[2], digest.digest()) else name
 
 
 def tensor_contents(om: OmFile, weight_dir: str | PathLike[str] | None) -> Iterator[TensorContent]:

@@ -278,7 +278,7 @@ def test_no_file_is_written_over(folder: WeightFolder) -> None:
 )
 def test_what_a_file_holds(folder: WeightFolder, offset: int, size: int, whole: bool, expected: bool) -> None:
     folder.write("a", memoryview(b"abc"))
-    digest = hashlib.sha256(b"abc").hexdigest()
+    digest = hashlib.sha256(b"abc").digest()
     assert folder.holds("a", offset, size, digest, whole=whole) is expected
     folder.write("longer", memoryview(b"abcd"))
     assert folder.holds("longer", 0, 3, digest)
