@@ -12,6 +12,7 @@ import click
 import numpy as np
 import pytest
 
+from benchmarks.rows import BENCHMARKS
 from gevar import Session
 from gevar.cli.commands import commands
 from gevar.om import OmBuilder
@@ -20,6 +21,7 @@ from gevar.runtime import LoweringGlobalData, ModelExecutor, lowering_variable
 from gevar.types import DataType, DeviceId, Format, TensorDesc
 from gevar.var import SessionVersion, VarManager, VarOp
 from tests.helpers import training_graphs
+from tests.helpers.campaigns import CAMPAIGNS
 from tests.helpers.compile_graphs import compile_graph
 from tests.helpers.models import small_model
 from tests.helpers.shared import REPOSITORY
@@ -199,6 +201,20 @@ def test_variables_of_the_environment_are_read() -> None:
     for path, text in TEXTS.items():
         for name in re.findall(r"\bGEVAR_[A-Z]+(?:_[A-Z]+)*\b(?!_)", text):
             assert name in source, (path.name, name)
+
+
+def _first_cells(path: Path) -> list[set[str]]:
+    """First cells of the tables of a document."""
+    tables = re.findall(r"(?:^\|.*\n)+", TEXTS[path], re.MULTILINE)
+    return [set(re.findall(r"^\| `?([\w-]+)`? \|", table, re.MULTILINE)) for table in tables]
+
+
+def test_every_campaign_and_every_row_of_benchmarks_is_told() -> None:
+    what, last = _first_cells(REPOSITORY / "docs" / "campaigns.md")
+    assert what - {"campaign"} == last - {"campaign"} == set(CAMPAIGNS)
+    assert {name for name in CAMPAIGNS if f"`{name}`" not in TEXTS[REPOSITORY / "CONTRIBUTING.md"]} == {"om"}
+    what, last = _first_cells(REPOSITORY / "docs" / "benchmarks.md")
+    assert what - {"row"} == last - {"row"} == set(BENCHMARKS)
 
 
 def _command_lines() -> Iterator[tuple[str, list[str]]]:
