@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gevar.om.builder import OmBuilder
+    from gevar.om.const_to_file_const import convert_const_to_file_const
     from gevar.om.om2_package import Om2Package, open_om2
     from gevar.om.om_file import OmFile, SubModel, open_om
     from gevar.om.root_model import GeModel, GeRootModel
@@ -24,6 +25,7 @@ __all__ = [
     "SparseBytes",
     "StreamedBytes",
     "SubModel",
+    "convert_const_to_file_const",
     "open_om",
     "open_om2",
     "write_om",
@@ -35,6 +37,7 @@ _HOMES = {
     **dict.fromkeys(("Om2Package", "open_om2"), "gevar.om.om2_package"),
     **dict.fromkeys(("OmFile", "SubModel", "open_om"), "gevar.om.om_file"),
     "OmBuilder": "gevar.om.builder",
+    "convert_const_to_file_const": "gevar.om.const_to_file_const",
     "write_om": "gevar.om.writer",
 }
 

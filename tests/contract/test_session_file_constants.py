@@ -11,7 +11,7 @@ from acl_shim.host import HostControls
 from gevar import Session, load_model
 from gevar.errors import GraphError, LoadError, VariableError
 from gevar.graph import AttrValue, ComputeGraph, Node, OpDesc
-from gevar.om import write_om
+from gevar.om import convert_const_to_file_const, write_om
 from gevar.proto.ge_ir import AttrDef
 from gevar.runtime.kernels import Kernel, KernelContext
 from gevar.session import graph_executor, graph_lowering
@@ -65,6 +65,17 @@ def doubled(*nodes: dict[str, AttrValue], name: str = "g") -> ComputeGraph:
 def bins(**files: Path) -> str:
     records = [{"value_bin_id": name, "value_bin_file": str(path)} for name, path in files.items()]
     return json.dumps({"value_bins": records})
+
+
+def test_a_const_in_a_file_of_its_own_gives_the_same(host: HostControls, folder: Path) -> None:
+    graph = ComputeGraph("g")
+    node = const(graph, "a/w", VALUES[4:], ROW)
+    outputs(graph, op(graph, "twice", "Add", [node, node], ROW))
+    assert convert_const_to_file_const(node, folder / "weights") == folder / "weights" / "a_w"
+    with Session(host_runtime(), options={WEIGHTS: str(folder / "weights")}) as session:
+        session.add_graph(1, graph)
+        [found] = session.run(1)
+        assert found.tolist() == (VALUES[4:] * 2).tolist()
 
 
 # --- the kernel ------------------------------------------------------------------------------------------------------
