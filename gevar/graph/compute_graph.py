@@ -76,7 +76,7 @@ class ComputeGraph(SubgraphOwner):
         """
         from gevar.graph.graph_message import read_graph
 
-        return read_graph(graph, graph.op, sharing or Sharing())
+        return read_graph(graph, ((op, {}) for op in graph.op), sharing or Sharing())
 
     def to_proto(self) -> ge_ir.GraphDef:
         """Return the message, without subgraphs; of an unchanged graph it equals the one that was read."""

@@ -18,11 +18,15 @@ from gevar.graph.attr_map import AttrMap
 from gevar.graph.compute_graph import ComputeGraph
 from gevar.graph.node import Node
 from gevar.graph.op_desc import OpDesc
-from gevar.graph.op_wire import take_apart
+from gevar.graph.op_wire import WholeOp, take_apart
 from gevar.graph.sharing import Sharing, rest_of
 from gevar.proto import ge_ir
 
 _OWNED: Final = frozenset({"name", "input", "output", "op", "attr"})
+_GRAPH_BYTES: Final = 1500
+_NODE_BYTES: Final = 900
+_LINK_BYTES: Final = 250
+"""What a graph takes, a node beside its attributes and links, and each input, output and edge."""
 
 
 class _Ends(NamedTuple):
@@ -32,16 +36,18 @@ class _Ends(NamedTuple):
     controls: dict[Node, None]
 
 
-def read_graph(message: ge_ir.GraphDef, ops: Iterable[ge_ir.OpDef], sharing: Sharing) -> ComputeGraph:
+def read_graph(message: ge_ir.GraphDef, ops: Iterable[WholeOp], sharing: Sharing) -> ComputeGraph:
     """Return the graph in a message, with operators that come one by one in place of its own.
 
     Errors are those of `ComputeGraph.from_proto`.
     """
+    sharing.take(_GRAPH_BYTES, "the graphs of a model")
     graph = ComputeGraph(message.name)
     graph._rest = rest_of(message, _OWNED)
     graph.attrs = AttrMap.from_proto(message.attr, sharing)
     with _collector_at_rest():
         _read_nodes(graph, ops, sharing)
+    sharing.take(_LINK_BYTES * (len(message.input) + len(message.output)), "the ends of a graph")
     graph._inputs = [_anchor(graph, text, None, "graph input").node for text in message.input]
     graph._outputs = [_anchor(graph, text, None, "graph output") for text in message.output]
     stored = tuple(message.input), tuple(message.output)
@@ -49,10 +55,12 @@ def read_graph(message: ge_ir.GraphDef, ops: Iterable[ge_ir.OpDef], sharing: Sha
     return graph
 
 
-def _read_nodes(graph: ComputeGraph, ops: Iterable[ge_ir.OpDef], sharing: Sharing) -> None:
+def _read_nodes(graph: ComputeGraph, ops: Iterable[WholeOp], sharing: Sharing) -> None:
     with_edges = []
-    for op in ops:
-        parts = take_apart(op, sharing)
+    for op, large in ops:
+        links = len(op.input) + len(op.input_desc) + len(op.output_desc)
+        sharing.take(_NODE_BYTES + _LINK_BYTES * links, "the nodes of a graph")
+        parts = take_apart(op, sharing, large)
         node = graph.add_node(OpDesc.from_parts(parts))
         if parts.inputs:
             with_edges.append((node, parts.inputs))

@@ -7,7 +7,8 @@ from gevar.errors import GraphError
 from gevar.graph.attr_map import AttrMap
 from gevar.graph.compute_graph import ComputeGraph
 from gevar.graph.graph_message import read_graph
-from gevar.graph.sharing import Sharing, rest_of
+from gevar.graph.op_wire import WholeOp
+from gevar.graph.sharing import Sharing, Take, rest_of, take_any
 from gevar.proto import ge_ir
 
 _OWNED: Final = frozenset({"name", "version", "custom_version", "graph", "attr"})
@@ -58,17 +59,21 @@ class Model:
         GraphError
             A graph is wrong, as `ComputeGraph.from_proto`; two graphs have one name.
         """
-        return cls.from_parts(message, ((graph, graph.op) for graph in message.graph))
+        return cls.from_parts(message, ((graph, ((op, {}) for op in graph.op)) for graph in message.graph))
 
     @classmethod
     def from_parts(
-        cls, message: ge_ir.ModelDef, parts: Iterable[tuple[ge_ir.GraphDef, Iterable[ge_ir.OpDef]]]
+        cls,
+        message: ge_ir.ModelDef,
+        parts: Iterable[tuple[ge_ir.GraphDef, Iterable[WholeOp]]],
+        take: Take = take_any,
     ) -> "Model":
         """Return the model that a message without its graphs and the graphs without their operators say.
 
-        Operators that come one by one need not lie in memory together. Errors are those of `from_proto`.
+        Operators that come one by one need not lie in memory together. `take` is told of all memory before it is taken,
+        and may refuse. Errors are its and those of `from_proto`.
         """
-        sharing = Sharing()
+        sharing = Sharing(take)
         graphs = [read_graph(graph, ops, sharing) for graph, ops in parts]
         model = cls(message.name, version=message.version, platform_version=message.custom_version)
         model.attrs = AttrMap.from_proto(message.attr, sharing)

@@ -7,6 +7,7 @@ met before.
 Source: GE source, graph_metadef/proto/ge_ir.proto, OpDef.
 """
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
 from gevar.graph.sharing import Entry, SharedWires, Sharing, StoredTensorDesc
@@ -30,10 +31,16 @@ class OpParts(NamedTuple):
     rest: bytes
 
 
-def take_apart(op: ge_ir.OpDef, sharing: Sharing) -> OpParts:
-    """Return the parts of an operator; the message may go afterwards."""
+WholeOp = tuple[ge_ir.OpDef, Mapping[str, bytes]]
+"""An operator, and those of its attributes that are so large that they stay in wire form."""
+
+
+def take_apart(op: ge_ir.OpDef, sharing: Sharing, large: Mapping[str, bytes] | None = None) -> OpParts:
+    """Return the parts of an operator; the message may go afterwards. `large` are more attributes, in wire form."""
     raw = ge_ir_raw.OpDef.FromString(op.SerializeToString(deterministic=True))
     entries, unread = _entries(raw.attr[:], sharing)
+    if large:
+        entries = [*(entry for entry in entries if entry[0] not in large), *large.items()]
     parts = (
         *(raw.name, sharing.text(raw.type), tuple(raw.input), sharing.shared_wires(entries), raw.id, raw.stream_id),
         [sharing.desc(desc) for desc in raw.input_desc],

@@ -1,6 +1,6 @@
 """One object for equal texts, wire forms and descriptions: a model has few distinct ones for its many nodes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 from google.protobuf.message import Message
@@ -68,6 +68,17 @@ _MOST = 1 << 15
 """Forms of a kind that are remembered at most: what comes so late and is new is mostly one of a kind."""
 
 
+_OBJECT_BYTES = 60
+"""What a text or wire form takes beside its bytes."""
+
+Take = Callable[[int, str], None]
+"""Is told how many bytes are taken and for what, and may raise."""
+
+
+def take_any(size_bytes: int, what: str) -> None:
+    """Allow everything."""
+
+
 Entry = tuple[str, bytes]
 """Name and value of an attribute."""
 
@@ -97,6 +108,11 @@ class SharedWires(Mapping[str, bytes]):
 class Sharing:
     """Remembers what was read, for as long as a graph or model is read.
 
+    Parameters
+    ----------
+    take
+        Is told of everything that is not shared, before it is kept.
+
     Attributes
     ----------
     entries : dict
@@ -107,7 +123,8 @@ class Sharing:
     Thread safety: none; make one for each reading.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, take: Take = take_any) -> None:
+        self.take = take
         self._texts: dict[str, str] = {}
         self._wires: dict[bytes, bytes] = {}
         self._places: dict[tuple[str, ...], dict[str, int]] = {}
@@ -123,6 +140,7 @@ class Sharing:
         known = self._wires.get(wire)
         if known is None:
             known = wire
+            self.take(_OBJECT_BYTES + len(wire), "the attributes of a graph")
             if len(self._wires) < _MOST:
                 self._wires[wire] = wire
         return known
@@ -149,6 +167,7 @@ class Sharing:
         known = self.descs.get(wire)
         if known is None:
             known = StoredTensorDesc(wire)
+            self.take(2 * _OBJECT_BYTES + len(wire), "the descriptions of a graph")
             if len(self.descs) < _MOST:
                 self.descs[wire] = known
         return known

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 
 from gevar.errors import ModelFileError
+from gevar.om.allowance import EXTRA_BYTES, Allowance
 from gevar.proto import ge_ir
 
 OM_COMPRESS_VERSION_ATTR = "om_compress_version"
@@ -28,9 +29,7 @@ _BASE = 127
 _MAX_DIGITS = 5
 """No list has 127^5 names; a longer number is not worth computing."""
 _VT_LIST_STRING = 1
-RESTORED_FACTOR = 2
-RESTORED_BYTES = 32 << 20
-"""Names and texts that are restored may take so many times the bytes of the model definition, and so many more."""
+_RESTORED = "restored attribute names and texts"
 
 
 def compressed_name(index: int) -> str:
@@ -104,25 +103,10 @@ class _Restored:
     rounds: tuple[tuple[AttrTable, bool], ...]
 
 
-class _Allowance:
-    """Bytes that names and texts from the tables may still take: a number of two bytes may stand for a long text."""
-
-    __slots__ = ("_fail", "_left", "_most")
-
-    def __init__(self, most_bytes: int, fail: Callable[[str], ModelFileError]) -> None:
-        self._most = self._left = most_bytes
-        self._fail = fail
-
-    def take(self, size_bytes: int) -> None:
-        self._left -= size_bytes
-        if self._left < 0:
-            raise self._fail(f"restored attribute names and texts take more than {self._most} B")
-
-
 class AttrNames:
     """Restores the attributes of one model, with its own table and the root model's.
 
-    What is restored is limited, by one call, by one `restorer`, and by all that is kept: see `RESTORED_FACTOR`.
+    What is restored is counted, since a number of two bytes may stand for a long text.
 
     Parameters
     ----------
@@ -130,20 +114,19 @@ class AttrNames:
         The tables, in the order in which they are used.
     fail
         Makes the error of a fault.
-    model_def_bytes
-        Size of the model definition.
+    allowance
+        What the model may take.
 
     Thread safety: any thread may call.
     """
 
     def __init__(
-        self, tables: tuple[AttrTable, ...], fail: Callable[[str], ModelFileError], model_def_bytes: int = 0
+        self, tables: tuple[AttrTable, ...], fail: Callable[[str], ModelFileError], allowance: Allowance | None = None
     ) -> None:
         self._tables = tables
         self._fail = fail
-        self._most_bytes = RESTORED_FACTOR * model_def_bytes + RESTORED_BYTES
+        self._allowance = allowance or Allowance(EXTRA_BYTES, fail)
         self._restored: dict[str, _Restored] = {}
-        self._kept = self._allowance()
 
     def name(self, stored: str) -> str:
         """Return the plain form of a stored attribute name.
@@ -164,6 +147,10 @@ class AttrNames:
             is_asked = is_asked and any(name.startswith(MARK) for name in table.names)
         return rounds
 
+    def has_string_value(self, stored: str) -> bool:
+        """Return whether the value of a stored name stands for a text, by any of its tables; raises as `name`."""
+        return any(string_value for _, string_value in self._restore(stored).rounds)
+
     def rounds(self, stored: str) -> int:
         """Return how many tables a stored name went through; 0 for a plain one."""
         return len(self._restore(stored).rounds)
@@ -171,13 +158,15 @@ class AttrNames:
     def restore(self, attrs: Mapping[str, ge_ir.AttrDef]) -> dict[str, ge_ir.AttrDef]:
         """Return attributes by plain name, with string values in place of their numbers; the input is untouched.
 
+        What the names and texts take is taken for good, since the result is kept.
+
         Raises
         ------
         ModelFileError
             As `name`; or a value that should stand for a string is not a number, or is one without a string; or names
-            and texts take more bytes than such a model has.
+            and texts take more memory than the model may.
         """
-        return self._restore_all(attrs, self._kept)
+        return self._restore_all(attrs, self._allowance)
 
     def find(self, attrs: Mapping[str, ge_ir.AttrDef], name: str) -> ge_ir.AttrDef | None:
         """Return one attribute by its plain name, None without it; the others are not restored.
@@ -192,43 +181,38 @@ class AttrNames:
         for stored in attrs:
             restored = self._restore(stored)
             if restored.name == name:
-                return self._value(restored, attrs[stored], self._allowance())
+                return self._value(restored, attrs[stored], self._allowance.anew())
         return None
 
     def restorer(self) -> Callable[[ge_ir.OpDef], ge_ir.OpDef]:
-        """Return what restores operators in place, their descriptions too, and returns them; raises as `restore`."""
-        allowance = self._allowance()
+        """Return what restores the operators of one message in place, as `restore_op`, and counts them together."""
+        allowance = self._allowance.anew()
+        return lambda op: self.restore_op(op, allowance)
 
-        def restore_op(op: ge_ir.OpDef) -> ge_ir.OpDef:
-            self._restore_in_place(op.attr, allowance)
-            for desc in (*op.input_desc, *op.output_desc):
-                self._restore_in_place(desc.attr, allowance)
-            return op
+    def restore_op(self, op: ge_ir.OpDef, allowance: Allowance | None = None) -> ge_ir.OpDef:
+        """Restore an operator in place, its descriptions too, and return it; raises as `restore`."""
+        allowance = allowance or self._allowance.anew()
+        self.restore_in_place(op.attr, allowance)
+        for desc in (*op.input_desc, *op.output_desc):
+            self.restore_in_place(desc.attr, allowance)
+        return op
 
-        return restore_op
-
-    def restore_in_place(self, attrs: MutableMapping[str, ge_ir.AttrDef], *, is_kept: bool = False) -> None:
-        """Restore the attributes of a message, which is changed; raises as `restore`, and counts what is kept."""
-        self._restore_in_place(attrs, self._kept if is_kept else self._allowance())
-
-    def _restore_in_place(self, attrs: MutableMapping[str, ge_ir.AttrDef], allowance: _Allowance) -> None:
+    def restore_in_place(self, attrs: MutableMapping[str, ge_ir.AttrDef], allowance: Allowance) -> None:
+        """Restore the attributes of a message, which is changed, and take what they take; raises as `restore`."""
         if any(stored.startswith(MARK) for stored in attrs):
             found = {name: attr.SerializeToString() for name, attr in self._restore_all(attrs, allowance).items()}
             attrs.clear()
             for name, data in found.items():
                 attrs[name].MergeFromString(data)
 
-    def _restore_all(self, attrs: Mapping[str, ge_ir.AttrDef], allowance: _Allowance) -> dict[str, ge_ir.AttrDef]:
+    def _restore_all(self, attrs: Mapping[str, ge_ir.AttrDef], allowance: Allowance) -> dict[str, ge_ir.AttrDef]:
         found: dict[str, ge_ir.AttrDef] = {}
         for stored, attr in attrs.items():
             restored = self._restore(stored)
             if stored == restored.name or restored.name not in found:
-                allowance.take(len(restored.name) if restored.rounds else 0)
+                allowance.take(len(restored.name) if restored.rounds else 0, _RESTORED)
                 found[restored.name] = self._value(restored, attr, allowance)
         return found
-
-    def _allowance(self) -> _Allowance:
-        return _Allowance(self._most_bytes, self._fail)
 
     def _restore(self, stored: str) -> _Restored:
         if stored not in self._restored:
@@ -251,13 +235,13 @@ class AttrNames:
             raise self._fail(f"attribute name {stored!r} is compressed, no table restores it")
         return _Restored(name, tuple(rounds))
 
-    def _value(self, restored: _Restored, attr: ge_ir.AttrDef, allowance: _Allowance) -> ge_ir.AttrDef:
+    def _value(self, restored: _Restored, attr: ge_ir.AttrDef, allowance: Allowance) -> ge_ir.AttrDef:
         for table, string_value in restored.rounds:
             if string_value:
                 attr = self._string_value(restored.name, attr, table, allowance)
         return attr
 
-    def _string_value(self, name: str, attr: ge_ir.AttrDef, table: AttrTable, allowance: _Allowance) -> ge_ir.AttrDef:
+    def _string_value(self, name: str, attr: ge_ir.AttrDef, table: AttrTable, allowance: Allowance) -> ge_ir.AttrDef:
         kind = attr.WhichOneof("value")
         if kind == "i":
             return ge_ir.AttrDef(s=self._string(name, attr.i, table, allowance))
@@ -266,8 +250,8 @@ class AttrNames:
             return ge_ir.AttrDef(list=ge_ir.AttrDef_ListValue(s=strings, val_type=_VT_LIST_STRING))
         raise self._fail(f"attribute {name} should hold numbers of strings, it holds {kind}")
 
-    def _string(self, name: str, number: int, table: AttrTable, allowance: _Allowance) -> bytes:
+    def _string(self, name: str, number: int, table: AttrTable, allowance: Allowance) -> bytes:
         if not 0 <= number < len(table.values):
             raise self._fail(f"attribute {name} asks for string {number}, the table has {len(table.values)} strings")
-        allowance.take(len(table.values[number]))
+        allowance.take(len(table.values[number]), _RESTORED)
         return table.values[number]

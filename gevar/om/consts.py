@@ -29,9 +29,6 @@ class ConstStorage(StrEnum):
     NONE = "none"
 
 
-_WITHOUT_PLACE = (ConstStorage.INLINE, ConstStorage.NONE)
-
-
 @dataclass(frozen=True, slots=True)
 class ConstNode:
     """A constant and the place of its bytes.
@@ -40,8 +37,6 @@ class ConstNode:
     ----------
     node : OmNode
         The node, with its output descriptions and offsets.
-    desc : TensorDesc or None
-        Description of the value (not of the node's output); None without a value.
     layout : str
         Format text of the value as stored.
     storage : ConstStorage
@@ -50,16 +45,18 @@ class ConstNode:
         Bytes from the start of the weights partition; None when they are not there.
     size_bytes : int
         Bytes of data. 0 for a constant of a root graph whose bytes lie with the sub-model that uses it.
+    declared_bytes : int
+        Bytes by the description; differs from `size_bytes` where the data lie with another model.
     file_offset : int or None
         Bytes from the start of the file, for reading with `pread`; None for small inline data, which is in memory.
     """
 
     node: OmNode
-    desc: TensorDesc | None
     layout: str
     storage: ConstStorage
     offset: int | None
     size_bytes: int
+    declared_bytes: int
     file_offset: int | None
     _source: ByteSource = field(repr=False)
     _start: int = field(repr=False)
@@ -70,9 +67,10 @@ class ConstNode:
         return self.node.name
 
     @property
-    def declared_bytes(self) -> int:
-        """Bytes by the description; differs from `size_bytes` where the data lie with another model."""
-        return self.size_bytes if self.storage in _WITHOUT_PLACE or self.desc is None else self.desc.weight_size
+    def desc(self) -> TensorDesc | None:
+        """Description of the value (not of the node's output), read at each call; None without a value."""
+        attr = self.node.attr(VALUE_ATTR)
+        return None if attr is None or attr.WhichOneof("value") != "t" else self.node.value_desc(attr.t.desc)
 
     def data(self) -> memoryview:
         """Return the bytes, read-only and without a copy.
@@ -122,25 +120,27 @@ def const_node(
     nothing = ByteSource.of_bytes(b"", model_def.name)
     attr = node.attr(VALUE_ATTR)
     if attr is None or attr.WhichOneof("value") != "t":
-        return ConstNode(node, None, "", ConstStorage.NONE, None, 0, None, nothing, 0)
+        return ConstNode(node, "", ConstStorage.NONE, None, 0, 0, None, nothing, 0)
     desc, layout = node.value_desc(attr.t.desc), attr.t.desc.layout
     apart = node.data_apart(VALUE_ATTR)
     if attr.t.data:
         data = ByteSource.of_bytes(attr.t.data, model_def.name)
-        return ConstNode(node, desc, layout, ConstStorage.INLINE, None, data.size_bytes, None, data, 0)
+        size_bytes = data.size_bytes
+        return ConstNode(node, layout, ConstStorage.INLINE, None, size_bytes, size_bytes, None, data, 0)
     if apart is not None:
-        at = model_def.base + apart.offset
-        return ConstNode(node, desc, layout, ConstStorage.INLINE, None, apart.size_bytes, at, model_def, apart.offset)
+        at, size_bytes = model_def.base + apart.offset, apart.size_bytes
+        return ConstNode(node, layout, ConstStorage.INLINE, None, size_bytes, size_bytes, at, model_def, apart.offset)
     storage, offset = _place(attr.t.desc, desc)
+    declared = desc.weight_size
     if weights is None:
-        if desc.weight_size and not weights_elsewhere:
-            reason = f"{desc.weight_size} B in the weights partition are declared, the model has no such partition"
+        if declared and not weights_elsewhere:
+            reason = f"{declared} B in the weights partition are declared, the model has no such partition"
             raise model_def.error(0, f"constant {node.name}", reason, status=_WEIGHT_FAILED)
-        return ConstNode(node, desc, layout, storage, offset, 0, None, nothing, 0)
-    if offset < 0 or desc.weight_size < 0 or offset + desc.weight_size > weights.size_bytes:
-        reason = f"{desc.weight_size} B at {offset} leave the weights partition of {weights.size_bytes} B"
+        return ConstNode(node, layout, storage, offset, 0, declared, None, nothing, 0)
+    if offset < 0 or declared < 0 or offset + declared > weights.size_bytes:
+        reason = f"{declared} B at {offset} leave the weights partition of {weights.size_bytes} B"
         raise weights.error(0, f"constant {node.name}", reason)
-    return ConstNode(node, desc, layout, storage, offset, desc.weight_size, weights.base + offset, weights, offset)
+    return ConstNode(node, layout, storage, offset, declared, declared, weights.base + offset, weights, offset)
 
 
 def _place(stored: ge_ir.TensorDescriptor, desc: TensorDesc) -> tuple[ConstStorage, int]:

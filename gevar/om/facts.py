@@ -17,9 +17,10 @@ from gevar.om.attr_value import plain_value
 from gevar.om.consts import ConstNode, ConstStorage
 from gevar.om.header import Dialect
 from gevar.om.model import OmModel
-from gevar.om.model_def import WHAT, merge_piece, pieces
+from gevar.om.model_def import pieces
 from gevar.om.node import CONST_TYPES, VARIABLE_TYPES, OmNode
 from gevar.om.om_file import OmFile, SubModel
+from gevar.om.op_def import WHAT, merge_piece
 from gevar.om.partition import NARROW_TABLE, WIDE_TABLE, Partition, PartitionType, partition_type_name
 from gevar.om.source import ByteSource
 from gevar.om.wire import count_unknown_fields
@@ -187,9 +188,10 @@ def _attrs(attrs: Mapping[str, ge_ir.AttrDef]) -> dict[str, Json]:
 
 def _mismatch(const: ConstNode) -> bool:
     """Whether the bytes of a constant are not those of its shape and type, where these have a size."""
-    if const.desc is None or const.desc.dtype.element_bits is None or min(const.desc.shape, default=0) < 0:
+    desc = const.desc
+    if desc is None or desc.dtype.element_bits is None or min(desc.shape, default=0) < 0:
         return False
-    return -(-math.prod(const.desc.shape) * const.desc.dtype.element_bits // 8) != const.size_bytes
+    return -(-math.prod(desc.shape) * desc.dtype.element_bits // 8) != const.size_bytes
 
 
 def _consts(consts: Sequence[ConstNode], *, deep: bool) -> dict[str, Json]:
@@ -209,10 +211,11 @@ def _consts(consts: Sequence[ConstNode], *, deep: bool) -> dict[str, Json]:
 
 
 def _const(const: ConstNode, *, deep: bool) -> dict[str, Json]:
+    desc = const.desc
     return {
         "name": const.name,
-        "dtype": None if const.desc is None else const.desc.dtype.name,
-        "shape": None if const.desc is None else const.desc.shape,
+        "dtype": None if desc is None else desc.dtype.name,
+        "shape": None if desc is None else desc.shape,
         "layout": const.layout,
         "storage": str(const.storage),
         "offset": const.offset,

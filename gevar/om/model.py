@@ -2,29 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from types import MappingProxyType
 from typing import Final
 
 from google.protobuf.message import DecodeError
 
 from gevar.errors import ModelFileError
 from gevar.graph import Model
+from gevar.om.allowance import Allowance, FileAllowance
 from gevar.om.attr_names import AttrNames, AttrTable, attr_table
 from gevar.om.attr_value import PlainValue, plain_value
 from gevar.om.consts import ConstNode, const_node
 from gevar.om.graph import OmGraph, load_order
 from gevar.om.inout_info import InOutInfo, read_inout_info
 from gevar.om.kernel_store import CUSTOM_OP_ITEM_MAGIC, KERNEL_ITEM_MAGIC, KernelStore, read_kernel_store
-from gevar.om.model_def import (
-    WHAT,
-    DecodedModelDef,
-    StoredBytes,
-    decode_head,
-    decode_model_def,
-    graph_parts,
-    merge_piece,
-)
-from gevar.om.node import CONST_TYPES, VARIABLE_TYPES, OmNode
+from gevar.om.model_def import DecodedModelDef, decode_head, decode_model_def, graph_parts
+from gevar.om.node import CONST_TYPES, VARIABLE_TYPES, NodeReader, OmNode
+from gevar.om.op_def import WHAT, Apart, merge_piece, read_places, whole_op
 from gevar.om.partition import Partition, PartitionType
 from gevar.om.so_store import SoItem, read_so_store
 from gevar.om.source import ByteSource
@@ -32,7 +25,10 @@ from gevar.proto import ge_ir, task
 from gevar.status import ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED as _PARTITION_FAILED
 from gevar.status import ACL_ERROR_GE_EXEC_LOAD_TASK_PARTITION_FAILED
 
-_NOTHING: Final[Mapping[str, StoredBytes]] = MappingProxyType({})
+_NOTHING: Final = Apart()
+_CONST_BYTES: Final = 1000
+_VARIABLE_BYTES: Final = 2200
+"""What a constant or variable takes where it is told or loaded, beside its operator and descriptions."""
 
 
 class OmModel:
@@ -60,6 +56,7 @@ class OmModel:
         partitions: list[Partition],
         root: "OmModel | None",
         *,
+        allowance: FileAllowance,
         mobile: bool = False,
         weights_elsewhere: bool = False,
     ) -> None:
@@ -69,6 +66,9 @@ class OmModel:
         self._root = root
         self._mobile = mobile
         self._weights_elsewhere = weights_elsewhere
+        self._file_allowance = allowance
+        stored = self.partition(PartitionType.MODEL_DEF)
+        allowance.add(0 if stored is None else stored.mem_size)
 
     def partition(self, number: PartitionType) -> Partition | None:
         """Return the first partition of a type, None without one (in dialect M: for every type from 3 on)."""
@@ -125,15 +125,17 @@ class OmModel:
         The attribute `tasks` is left out, it repeats the TASK_INFO partition. Inline data that everything else leaves
         in the file is read in, so the message may be large.
         """
+        self.check_decodes()
         try:
-            message = self._decoded.whole()
-        except (DecodeError, RecursionError) as error:
-            self.check_decodes()  # says which operator it is
+            message = ge_ir.ModelDef.FromString(self._decoded.message.SerializeToString())
+        except (DecodeError, RecursionError) as error:  # nested deeper than any operator alone
             raise self._fail(f"it does not decode: {error}") from error
-        for (graph_index, op_index), places in self._decoded.apart.items():
-            for stored, place in places.items():
-                data = self._model_def_source.read(place.offset, place.size_bytes, WHAT)
-                message.graph[graph_index].op[op_index].attr[stored].t.data = data
+        for (graph_index, op_index), apart in self._decoded.apart.items():
+            attrs = message.graph[graph_index].op[op_index].attr
+            for stored, place in apart.data.items():
+                attrs[stored].t.data = read_places(self._model_def_source, (place,))
+            for stored, places in apart.attrs.items():
+                attrs[stored].MergeFromString(read_places(self._model_def_source, places))
         restore = self._names.restorer()
         for graph in message.graph:
             for op in graph.op:
@@ -155,10 +157,14 @@ class OmModel:
         """
         source = self._model_def_source
         try:
-            head = decode_head(source)
-            restore = self._attr_names(attr_table(head.attr, self._fail)).restorer()
-            parts = ((graph, map(restore, ops)) for graph, ops in graph_parts(source))
-            return Model.from_parts(head, parts)
+            allowance = self._allowance.anew()
+            head = decode_head(source, allowance)
+            names = self._attr_names(attr_table(head.attr, self._fail))
+            parts = (
+                (graph, (whole_op(source, names, op, apart, self._fail) for op, apart in ops))
+                for graph, ops in graph_parts(source, allowance)
+            )
+            return Model.from_parts(head, parts, allowance.take)
         except ModelFileError as error:
             error.status = error.status or _PARTITION_FAILED
             raise
@@ -167,15 +173,13 @@ class OmModel:
     def graphs(self) -> tuple[OmGraph, ...]:
         """The root graph and then its subgraphs, as stored."""
         apart = self._decoded.apart
+        reader = NodeReader(self._model_def_source, self._names, self._allowance, self._fail)
         return tuple(
             OmGraph(
                 graph.name,
-                tuple(
-                    OmNode(op, graph.name, self._names, apart.get((graph_index, op_index), _NOTHING), self._fail)
-                    for op_index, op in enumerate(graph.op)
-                ),
+                tuple(OmNode(op, graph.name, reader, apart.get((at, n), _NOTHING)) for n, op in enumerate(graph.op)),
             )
-            for graph_index, graph in enumerate(self._decoded.message.graph)
+            for at, graph in enumerate(self._decoded.message.graph)
         )
 
     def check_decodes(self) -> None:
@@ -197,9 +201,16 @@ class OmModel:
     def variable_nodes(self) -> list[OmNode]:
         """Return the nodes of type Variable, Constant, FileConstant and ConstPlaceHolder in load order.
 
+        Raises
+        ------
+        ModelFileError
+            What they stand for would take more memory than the model may.
+
         Source: GE source, runtime/v1/graph/load/model_manager/davinci_model.cc.
         """
-        return [node for node in self.nodes() if node.type in VARIABLE_TYPES]
+        found = [node for node in self.nodes() if node.type in VARIABLE_TYPES]
+        self._allowance.check(_VARIABLE_BYTES * len(found), f"{len(found)} variables")
+        return found
 
     def const_nodes(self) -> list[ConstNode]:
         """Return the nodes of type Const and Constant, graph by graph as stored, with the place of their bytes.
@@ -207,9 +218,12 @@ class OmModel:
         Raises
         ------
         ModelFileError
-            The bytes of one do not lie inside the weights partition, or a compressed name has no place in the tables.
+            The bytes of one do not lie inside the weights partition, a compressed name has no place in the tables, or
+            they would take more memory than the model may.
         """
-        return [self.const_node(node) for graph in self.graphs for node in graph.nodes if node.type in CONST_TYPES]
+        nodes = [node for graph in self.graphs for node in graph.nodes if node.type in CONST_TYPES]
+        self._allowance.check(_CONST_BYTES * len(nodes), f"{len(nodes)} constants")
+        return [self.const_node(node) for node in nodes]
 
     def const_node(self, node: OmNode) -> ConstNode:
         """Return the place of the bytes of one node of type Const or Constant of this model."""
@@ -274,7 +288,7 @@ class OmModel:
     @cached_property
     def _decoded(self) -> DecodedModelDef:
         try:
-            return decode_model_def(self._model_def_source)
+            return decode_model_def(self._model_def_source, self._allowance)
         except ModelFileError as error:
             error.status = error.status or _PARTITION_FAILED
             raise
@@ -290,7 +304,11 @@ class OmModel:
     def _attr_names(self, own_table: AttrTable | None) -> AttrNames:
         root_table = None if self._root is None else self._root._own_table
         tables = tuple(table for table in (own_table, root_table) if table is not None)
-        return AttrNames(tables, self._fail, self._model_def_source.size_bytes)
+        return AttrNames(tables, self._fail, self._allowance)
+
+    @cached_property
+    def _allowance(self) -> Allowance:
+        return Allowance(self._file_allowance.share(self._model_def_source.size_bytes), self._fail)
 
     def _fail(self, reason: str) -> ModelFileError:
         return self._model_def_source.error(0, WHAT, reason, status=_PARTITION_FAILED)

@@ -1,14 +1,19 @@
 """One operator of a model: its names, offsets, attributes and tensor descriptions, restored when they are asked for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
 from gevar.errors import ModelFileError
+from gevar.om.allowance import Allowance, Fail
 from gevar.om.attr_names import MARK, AttrNames
-from gevar.om.model_def import StoredBytes
+from gevar.om.op_def import Apart, StoredBytes, check_decoded, read_places
+from gevar.om.source import ByteSource
 from gevar.proto import ge_ir, ge_ir_outline
-from gevar.proto.tensor_descriptor import tensor_desc_from_proto
+from gevar.proto.decoded_size import decoded_bytes
+from gevar.proto.tensor_descriptor import is_user_attr, tensor_desc_from_proto
 from gevar.types.tensor_desc import TensorDesc
 
 VARIABLE = "Variable"
@@ -20,6 +25,44 @@ CONSTPLACEHOLDER = "ConstPlaceHolder"
 CONST_TYPES = (CONSTANT, CONSTANTOP)
 VARIABLE_TYPES = (VARIABLE, CONSTANTOP, FILECONSTANT, CONSTPLACEHOLDER)
 IS_INPUT_CONST_ATTR = "is_input_const"
+_DESC_BYTES: Final = 800
+_DIM_BYTES: Final = 40
+_ATTR_BYTES: Final = 800
+"""What a description takes, a dimension of it, and an attribute beside what is in it."""
+
+
+@dataclass(slots=True)
+class NodeReader:
+    """What all operators of one model need to be read, and the one that was decoded last.
+
+    An operator in memory takes many times its bytes, so no other is kept; it is mostly asked several things in a row.
+    """
+
+    source: ByteSource
+    names: AttrNames
+    allowance: Allowance
+    fail: Fail
+    last: "tuple[OmNode, ge_ir.OpDef] | None" = field(default=None, repr=False)
+
+
+class _WithLarge(Mapping[str, ge_ir.AttrDef]):
+    """Attributes of which some are large, and are decoded when they are asked for."""
+
+    def __init__(self, attrs: Mapping[str, ge_ir.AttrDef], node: "OmNode") -> None:
+        self._attrs = attrs
+        self._node = node
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._attrs  # asking a map of protobuf for an item puts it there
+
+    def __getitem__(self, name: str) -> ge_ir.AttrDef:
+        return self._node._large_attr(name) if name in self._node._apart.attrs else self._attrs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._attrs)
+
+    def __len__(self) -> int:
+        return len(self._attrs)
 
 
 class OmNode:
@@ -37,23 +80,14 @@ class OmNode:
     Source: GE source, graph_metadef/proto/ge_ir.proto, OpDef.
     """
 
-    __slots__ = ("_apart", "_attrs", "_fail", "_names", "_op_def", "_outline", "_outputs", "graph_name", "type")
+    __slots__ = ("_apart", "_attrs", "_outline", "_outputs", "_reader", "graph_name", "type")
 
-    def __init__(
-        self,
-        outline: ge_ir_outline.OpDef,
-        graph_name: str,
-        names: AttrNames,
-        apart: Mapping[str, StoredBytes],
-        fail: Callable[[str], ModelFileError],
-    ) -> None:
+    def __init__(self, outline: ge_ir_outline.OpDef, graph_name: str, reader: NodeReader, apart: Apart) -> None:
         self._outline = outline
         self.type = outline.type
-        self._names = names
+        self._reader = reader
         self._apart = apart
-        self._fail = fail
         self.graph_name = graph_name
-        self._op_def: ge_ir.OpDef | None = None
         self._attrs: Mapping[str, ge_ir.AttrDef] | None = None
         self._outputs: tuple[TensorDesc, ...] | None = None
 
@@ -62,25 +96,55 @@ class OmNode:
 
     @property
     def _op(self) -> ge_ir.OpDef:
-        """All of the operator, decoded at the first question for more than its names and type."""
-        if self._op_def is None:
-            try:
-                self._op_def = ge_ir.OpDef.FromString(self._outline.SerializeToString())
-            except (DecodeError, RecursionError) as error:
-                raise self._fail(f"node {self.name} does not decode: {error}") from error
-        return self._op_def
+        """All of the operator but what was left out, decoded at a question for more than its names and type."""
+        last = self._reader.last
+        if last is not None and last[0] is self:
+            return last[1]
+        wire = self._outline.SerializeToString()
+        try:
+            check_decoded(wire, ge_ir.OpDef, self._reader.allowance, f"node {self.name}")
+            op = ge_ir.OpDef.FromString(wire)
+        except ModelFileError:
+            raise
+        except (DecodeError, ValueError, RecursionError) as error:
+            raise self._reader.fail(f"node {self.name} does not decode: {error}") from error
+        self._reader.last = self, op
+        return op
 
     def check_decodes(self) -> None:
-        """Decode all of the operator, and forget it.
+        """Decode all of the operator but its largest attributes, at which only is looked.
 
         Raises
         ------
         ModelFileError
             It does not decode.
         """
-        if self._op_def is None:
-            _ = self._op
-            self._op_def = None
+        _ = self._op
+        for name, places in self._apart.attrs.items():
+            try:
+                decoded_bytes(read_places(self._reader.source, places), ge_ir.AttrDef.DESCRIPTOR)
+            except ModelFileError:
+                raise
+            except ValueError as error:
+                raise self._does_not_decode(name, error) from error
+
+    def _large_attr(self, stored: str) -> ge_ir.AttrDef:
+        """Decode an attribute that was left out, if it does not take too much."""
+        wire = read_places(self._reader.source, self._apart.attrs[stored])
+        try:
+            check_decoded(wire, ge_ir.AttrDef, self._reader.allowance, f"attribute {stored!r} of node {self.name}")
+            return ge_ir.AttrDef.FromString(wire)
+        except ModelFileError:
+            raise
+        except (DecodeError, ValueError, RecursionError) as error:
+            raise self._does_not_decode(stored, error) from error
+
+    def _does_not_decode(self, stored: str, error: Exception) -> ModelFileError:
+        return self._reader.fail(f"attribute {stored!r} of node {self.name} does not decode: {error}")
+
+    @property
+    def _stored_attrs(self) -> Mapping[str, ge_ir.AttrDef]:
+        return _WithLarge(self._op.attr, self) if self._apart.attrs else self._op.attr
 
     @property
     def name(self) -> str:
@@ -121,7 +185,7 @@ class OmNode:
         ModelFileError
             A compressed name or value has no place in the model's table.
         """
-        return self._names.find(self._op.attr, name)
+        return self._reader.names.find(self._stored_attrs, name)
 
     @property
     def attrs(self) -> Mapping[str, ge_ir.AttrDef]:
@@ -130,10 +194,10 @@ class OmNode:
         Raises
         ------
         ModelFileError
-            A compressed name or value has no place in the model's table.
+            A compressed name or value has no place in the model's table; a large one takes too much memory.
         """
         if self._attrs is None:
-            self._attrs = self._names.restore(self._op.attr)
+            self._attrs = self._reader.names.restore(self._stored_attrs)
         return self._attrs
 
     @property
@@ -143,15 +207,23 @@ class OmNode:
 
     @property
     def output_descs(self) -> tuple[TensorDesc, ...]:
-        """Description of each output; the first of a variable is the variable's."""
+        """Description of each output; the first of a variable is the variable's.
+
+        Raises
+        ------
+        ModelFileError
+            As `tensor_desc`; or they take too much memory, together with those of other operators, since they are kept.
+        """
         if self._outputs is None:
-            self._outputs = tuple(self.tensor_desc(desc, is_kept=True) for desc in self._op.output_desc)
+            allowance, stored = self._reader.allowance, self._op.output_desc
+            allowance.take(sum(map(_kept_bytes, stored)), f"descriptions of node {self.name}")
+            self._outputs = tuple(self._tensor_desc(desc, allowance) for desc in stored)
         return self._outputs
 
     def data_apart(self, attr_name: str) -> StoredBytes | None:
         """Return the place of the tensor data that was left out of an attribute, in the MODEL_DEF partition."""
-        for stored, place in self._apart.items():
-            if self._names.name(stored) == attr_name:
+        for stored, place in self._apart.data.items():
+            if self._reader.names.name(stored) == attr_name:
                 return place
         return None
 
@@ -165,22 +237,24 @@ class OmNode:
         """
         descs = (*self._op.input_desc, *self._op.output_desc)
         maps = (self._op.attr, *(desc.attr for desc in descs))
-        return max((self._names.rounds(stored) for attrs in maps for stored in attrs), default=0)
+        return max((self._reader.names.rounds(stored) for attrs in maps for stored in attrs), default=0)
 
-    def tensor_desc(self, stored: ge_ir.TensorDescriptor, *, is_kept: bool = False) -> TensorDesc:
+    def tensor_desc(self, stored: ge_ir.TensorDescriptor) -> TensorDesc:
         """Return a description of this operator, with plain attribute names.
 
         Raises
         ------
         ModelFileError
-            A compressed name has no place in the tables, or a text is not UTF-8; or restored texts take too much, what
-            is kept together.
+            A compressed name has no place in the tables, or a text is not UTF-8; or restored texts take too much.
         """
+        return self._tensor_desc(stored, self._reader.allowance.anew())
+
+    def _tensor_desc(self, stored: ge_ir.TensorDescriptor, allowance: Allowance) -> TensorDesc:
         desc = stored
         if any(name.startswith(MARK) for name in stored.attr):
             desc = ge_ir.TensorDescriptor()
             desc.CopyFrom(stored)
-            self._names.restore_in_place(desc.attr, is_kept=is_kept)
+            self._reader.names.restore_in_place(desc.attr, allowance)
         return self.value_desc(desc)
 
     def value_desc(self, stored: ge_ir.TensorDescriptor) -> TensorDesc:
@@ -194,4 +268,17 @@ class OmNode:
         try:
             return tensor_desc_from_proto(stored)
         except ModelFileError as error:
-            raise self._fail(f"node {self.name}: {error}") from error
+            raise self._reader.fail(f"node {self.name}: {error}") from error
+
+
+def _kept_bytes(stored: ge_ir.TensorDescriptor) -> int:
+    """What a description takes, with copies of its attributes."""
+    attrs = sum(_attr_bytes(stored.attr[name]) for name in stored.attr if is_user_attr(name))
+    return _DESC_BYTES + _DIM_BYTES * len(stored.shape.dim) + attrs + len(stored.attr_groups.SerializeToString())
+
+
+def _attr_bytes(attr: ge_ir.AttrDef) -> int:
+    size_bytes = attr.ByteSize()
+    if size_bytes < _ATTR_BYTES // 8:
+        return _ATTR_BYTES
+    return _ATTR_BYTES + decoded_bytes(attr.SerializeToString(), ge_ir.AttrDef.DESCRIPTOR)

@@ -13,6 +13,7 @@ from os import PathLike
 from typing import Literal, Self, get_args
 
 from gevar.errors import ModelFileError
+from gevar.om.allowance import FileAllowance
 from gevar.om.header import HEADER_BYTES, Dialect, read_header
 from gevar.om.model import OmModel
 from gevar.om.partition import (
@@ -104,6 +105,7 @@ class OmFile:
         self._depth: int = 0 if _outer is None else _outer._depth + 1
         self._outermost: OmFile = self if _outer is None else _outer._outermost
         self._nested_count = 0
+        self._allowance: FileAllowance = FileAllowance(source.size_bytes) if _outer is None else _outer._allowance
         if kind == "bundle":
             self._read_bundle()
         else:
@@ -162,8 +164,17 @@ class OmFile:
         self.partitions = read_table(self.source, HEADER_BYTES, layout, max_num)
         self._check_end(padding_bytes=ALIGN_BYTES - 1)
         mobile = self.dialect == Dialect.M
-        model = OmModel(self.source, 0, self.partitions, None, mobile=mobile, weights_elsewhere=header.is_flow)
-        self.models = [model]
+        self.models = [
+            OmModel(
+                self.source,
+                0,
+                self.partitions,
+                None,
+                allowance=self._allowance,
+                mobile=mobile,
+                weights_elsewhere=header.is_flow,
+            )
+        ]
         if header.is_flow:
             self._read_submodels()
 
@@ -177,7 +188,10 @@ class OmFile:
             partitions = read_table(self.source, start, layout, MAX_PARTITIONS)
             root = self.models[0] if self.models else None
             elsewhere = index == 0 and count > 1
-            self.models.append(OmModel(self.source, index, partitions, root, weights_elsewhere=elsewhere))
+            model = OmModel(
+                self.source, index, partitions, root, allowance=self._allowance, weights_elsewhere=elsewhere
+            )
+            self.models.append(model)
             self.partitions.extend(partitions)
             start = max(layout.table_bytes(len(partitions)) + start, *(part.end for part in partitions))
         self._check_end(padding_bytes=0)

@@ -19,8 +19,9 @@ from gevar.graph import Model
 from gevar.om.header import Dialect, ModelFileHeader, ModelType
 from gevar.om.mobile_model import to_server_numbers
 from gevar.om.model import OmModel
-from gevar.om.model_def import TASKS_ATTR, WHAT, merge_piece
+from gevar.om.model_def import TASKS_ATTR
 from gevar.om.om_file import OmFile
+from gevar.om.op_def import WHAT, merge_piece
 from gevar.om.partition import PartitionType, partition_type_name
 from gevar.om.source import ByteSource
 from gevar.om.stored_bytes import Blob, StreamedBytes

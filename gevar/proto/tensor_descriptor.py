@@ -159,11 +159,16 @@ def _write_reserved(td: "TensorDescriptor", desc: TensorDesc) -> None:
         attr["origin_shape"].list.i.extend(desc.origin_shape)
 
 
+def is_user_attr(name: str) -> bool:
+    """Return whether an attribute of a message is one of its description, not a part of it under a reserved name."""
+    return name not in _RESERVED and name not in _STORED_AS_ATTRS
+
+
 def _user_attrs(attr: Mapping[str, "AttrDef"]) -> dict[str, "AttrDef"]:
     """Copies of the attributes without a reserved name; a copy does not keep the whole model in memory."""
     copies = {}
     for name, value in attr.items():
-        if name not in _RESERVED and name not in _STORED_AS_ATTRS:
+        if is_user_attr(name):
             copies[name] = type(value)()
             copies[name].CopyFrom(value)
     return copies

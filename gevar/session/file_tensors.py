@@ -86,9 +86,8 @@ class FileTensor:
             Attributes or bytes of the node cannot be read.
         """
         attrs: dict[str, AttrValue] = {}
-        stated = self.node.attrs
         for name in _VAR_OP_ATTRS:
-            value = plain_value(stated.get(name))
+            value = plain_value(self.node.attr(name))
             if isinstance(value, int | str):
                 attrs[name] = value
             elif isinstance(value, tuple):
@@ -142,8 +141,8 @@ def own_tensors(om: OmFile) -> Iterator[FileTensor]:
     """
     for model in om.models:
         for const in model.const_nodes():
-            if const.node.type == CONSTANT and _has_place(model, const) and const.desc is not None:
-                yield FileTensor(model, const.node, const.desc, const)
+            if const.node.type == CONSTANT and _has_place(model, const) and (desc := const.desc) is not None:
+                yield FileTensor(model, const.node, desc, const)
     for model in om.models:
         for node in model.variable_nodes():
             if not node.output_descs:

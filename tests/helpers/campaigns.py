@@ -42,8 +42,8 @@ class CampaignFailed(Exception):
 def om(seed: int, count: int | None) -> str:
     """Damage OM files at random: each must be read, or refused as a model file; what is read is loaded as well."""
     seen = om_campaign.run(count or om_campaign.FULL_EXAMPLES, seed)
-    outcomes = f"{seen.read} read, {seen.refused.total()} refused"
-    return f"{seen.examples} damaged OM files: {outcomes}; {seen.loaded} of those read were loaded"
+    outcomes = f"{seen.read} read, {seen.refused.total()} refused; {seen.loaded} of those read were loaded"
+    return f"{seen.examples} damaged OM files: {outcomes}; {seen.swollen} swollen ones in little memory"
 
 
 def var(seed: int, count: int | None) -> str:

@@ -2,19 +2,23 @@
 
 Some are damaged at any byte, some keep whole messages with other numbers, texts and fields in their model definitions.
 What is read is loaded into device memory of the host runtime, too, which must end well or with one of the project's
-errors. Neither may take more memory than four times the file and 64 MiB.
+errors. Neither may take more memory than four times the file and 64 MiB; some files have one attribute, one description
+or many operators that are small in the file and large in memory, so that they would.
 """
 
 import random
 import struct
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from gevar.om.om_file import Kind
+from gevar.errors import GevarError
+from gevar.om.facts import om_facts
+from gevar.om.om_file import Kind, OmFile
 from tests.helpers import om_builder as build
 from tests.helpers.om_loading import load_outcome
 from tests.helpers.om_message_edits import edit_model_defs
@@ -31,10 +35,14 @@ from tests.helpers.om_mutations import (
     layout_of,
     outcome,
 )
+from tests.helpers.om_swollen import swollen_file
 from tests.helpers.peak_memory import bounded_memory
 from tests.helpers.shared import shared_files
 
 FULL_EXAMPLES = 50_000
+SWOLLEN_SHARE = 200
+"""One swollen file comes to so many damaged ones."""
+SWOLLEN_BYTES = (300_000, 2_000_000, 5_000_000)
 SHARE = 50
 """The tests run one part in so many of the full number."""
 MAX_SEED_BYTES = 20_000
@@ -56,6 +64,7 @@ class Campaign:
     refused: Counter[str] = field(default_factory=Counter)
     loaded: int = 0
     not_loaded: Counter[str] = field(default_factory=Counter)
+    swollen: int = 0
 
 
 def seed_files() -> list[tuple[bytes, Kind]]:
@@ -160,6 +169,7 @@ def run(examples: int, seed_number: int | None = None) -> Campaign:
         Whatever a reader raised that is not `ModelFileError`, or a failed check, for the smallest damage found.
     """
     number = random.SystemRandom().randrange(2**32) if seed_number is None else seed_number
+    number_of_run = number
     print(f"om campaign: {examples} examples, seed {number}")
     files = seed_files()
     layouts = [layout_of(data) for data, _ in files]
@@ -207,4 +217,17 @@ def run(examples: int, seed_number: int | None = None) -> Campaign:
             seen.not_loaded[type(refusal).__name__] += 1
 
     damage()
+    chance = random.Random(number_of_run)
+    while seen.swollen < examples // SWOLLEN_SHARE:
+        check_swollen(swollen_file(chance.randrange(2**32), chance.choice(SWOLLEN_BYTES)))
+        seen.swollen += 1
     return seen
+
+
+def check_swollen(data: bytes) -> None:
+    """Look at a file, make its graph and load it: each is done or refused, in little memory."""
+    for use in (lambda om: om_facts(om), lambda om: om.models[0].graph_ir()):
+        with bounded_memory(len(data)), suppress(GevarError), OmFile.from_bytes(data) as om:
+            use(om)
+    with bounded_memory(len(data)):
+        load_outcome(data)

@@ -82,10 +82,10 @@ def test_what_a_file_stands_for_is_limited(bomb: str, read: Callable[[bytes], No
 
 
 def test_the_error_says_what_is_too_much() -> None:
-    with pytest.raises(ModelFileError, match="restored attribute names and texts take more than") as caught:
+    with pytest.raises(ModelFileError, match="restored attribute names and texts would take more memory") as caught:
         in_full(BOMBS["a long text of many operators"])
     assert (caught.value.field, caught.value.status) == ("MODEL_DEF", 545002)
-    with pytest.raises(ModelFileError, match=r"more than \d+ operators and graphs in"):
+    with pytest.raises(ModelFileError, match=r"\d+ operators and graphs would take more memory than the \d+ B"):
         as_facts(BOMBS["operators without bytes"])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gevar.om import open_om
-from gevar.om.model_def import APART_BYTES
+from gevar.om.op_def import APART_BYTES
 from tests.helpers import om_builder as build
 from tests.helpers.shared import REPOSITORY
 

@@ -6,8 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from gevar.errors import ModelFileError
-from gevar.om.model_def import APART_BYTES, DecodedModelDef, StoredBytes, decode_model_def, merge_piece, pieces
+from gevar.om.allowance import EXTRA_BYTES, Allowance
+from gevar.om.model_def import decode_model_def, pieces
 from gevar.om.om_file import OmFile
+from gevar.om.op_def import APART_BYTES, StoredBytes, merge_piece, read_places
 from gevar.om.source import ByteSource
 from gevar.proto import ge_ir, task
 from tests.helpers import om_builder as build
@@ -16,8 +18,30 @@ LARGE = bytes(range(256)) * (APART_BYTES // 256)
 assert len(LARGE) == APART_BYTES
 
 
-def decode(data: bytes) -> DecodedModelDef:
-    return decode_model_def(ByteSource.of_bytes(data, "d.om"))
+def source_of(data: bytes) -> ByteSource:
+    return ByteSource.of_bytes(data, "d.om")
+
+
+def allowance_of(data: bytes) -> Allowance:
+    return Allowance(4 * len(data) + EXTRA_BYTES, lambda reason: ModelFileError("d.om", 0, "MODEL_DEF", reason))
+
+
+class Decoded:
+    """What was decoded, and all of it as one message, without what was left out."""
+
+    def __init__(self, data: bytes) -> None:
+        found = decode_model_def(source_of(data), allowance_of(data))
+        self.apart = found.apart
+        self.data = {place: apart.data for place, apart in found.apart.items() if apart.data}
+        self.attrs = {place: apart.attrs for place, apart in found.apart.items() if apart.attrs}
+        self._message = found.message
+
+    def whole(self) -> ge_ir.ModelDef:
+        return ge_ir.ModelDef.FromString(self._message.SerializeToString())
+
+
+def decode(data: bytes) -> Decoded:
+    return Decoded(data)
 
 
 def model(*ops: bytes, **attrs: bytes) -> bytes:
@@ -53,13 +77,13 @@ def test_order_of_graphs_and_operators_of_mixed_size() -> None:
 
 
 def test_inline_data_from_the_limit_on_stays_in_the_file() -> None:
-    data = model(build.inline_const("small", LARGE[1:]), build.inline_const("large", LARGE))
+    data = model(build.inline_const("small", LARGE[200:]), build.inline_const("large", LARGE))
     decoded = decode(data)
     small, large = decoded.whole().graph[0].op
-    assert small.attr["value"].t.data == LARGE[1:]
+    assert small.attr["value"].t.data == LARGE[200:]
     assert large.attr["value"].t.data == b""
     assert list(large.attr["value"].t.desc.shape.dim) == [APART_BYTES]
-    ((place, stored),) = decoded.apart.items()
+    ((place, stored),) = decoded.data.items()
     assert place == (0, 1)
     assert stored == {"value": StoredBytes(data.index(LARGE), APART_BYTES)}
 
@@ -82,14 +106,33 @@ def test_only_the_data_is_left_out() -> None:
 def test_tensor_without_description_stays_a_tensor() -> None:
     decoded = decode(model(build.op("c", "Const", {"value": build.attr_t(build.field(2, LARGE))})))
     assert decoded.whole().graph[0].op[0].attr["value"].WhichOneof("value") == "t"
-    assert decoded.apart[0, 0]["value"].size_bytes == APART_BYTES
+    assert decoded.data[0, 0]["value"].size_bytes == APART_BYTES
 
 
-def test_large_attributes_of_other_kinds_stay() -> None:
-    data = model(build.op("n", "T", {"text": build.attr_s(LARGE), "bytes": build.field(7, LARGE)}))
+def test_large_attributes_of_other_kinds_stay_in_the_file() -> None:
+    text, raw = build.attr_s(LARGE), build.field(7, LARGE)
+    data = model(build.op("n", "T", {"text": text, "bytes": raw, "small": build.attr_i(1)}))
     decoded = decode(data)
-    assert decoded.whole() == ge_ir.ModelDef.FromString(data)
-    assert decoded.apart == {}
+    (op,) = decoded.whole().graph[0].op
+    assert {name: op.attr[name].WhichOneof("value") for name in op.attr} == {"text": None, "bytes": None, "small": "i"}
+    assert decoded.data == {}
+    ((place, stored),) = decoded.attrs.items()
+    assert place == (0, 0)
+    assert {name: read_places(source_of(data), places) for name, places in stored.items()} == {
+        "text": text,
+        "bytes": raw,
+    }
+
+
+@pytest.mark.parametrize("value", [build.attr_s(LARGE), build.attr_t(build.tensor(build.tensor_desc(), LARGE))])
+def test_the_last_of_attributes_of_one_name_counts(value: bytes) -> None:
+    small, large = build.attr_map(10, {"a": build.attr_i(1)}), build.attr_map(10, {"a": value})
+    for entries, kind in ((small + large, None), (large + small, "i"), (large + small + large, None)):
+        decoded = decode(model(build.field(1, "n") + entries))
+        (op,) = decoded.whole().graph[0].op
+        assert op.attr["a"].WhichOneof("value") in ("i", "t", None)
+        assert (op.attr["a"].WhichOneof("value") == "i") is (kind == "i")
+        assert bool(decoded.apart) is (kind is None)
 
 
 def test_initial_values_stay_whatever_their_size() -> None:
@@ -144,7 +187,7 @@ def test_memory_of_a_large_model_is_one_piece() -> None:
 def test_larger_than_protobuf_allows() -> None:
     storage = ByteSource.of_bytes(b"", "d.om")._storage
     with pytest.raises(ModelFileError, match="2147483648 B, protobuf allows 2147483647 B"):
-        decode_model_def(ByteSource(storage, 0, 1 << 31))
+        decode_model_def(ByteSource(storage, 0, 1 << 31), allowance_of(b""))
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from gevar.errors import ModelFileError, StateError
 from gevar.om.consts import ConstNode, ConstStorage
 from gevar.om.model import OmModel
-from gevar.om.model_def import APART_BYTES
 from gevar.om.node import OmNode
 from gevar.om.om_file import OmFile, open_om
+from gevar.om.op_def import APART_BYTES
 from gevar.status import ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED
 from gevar.types.data_type import DataType
 from tests.helpers import om_builder as build
