@@ -106,9 +106,10 @@ def write_in(
     """Write a file in an open folder, as `write_atomically`; neither the folder is synced nor are drafts removed."""
     _check_target(folder, name)
     draft, fd = make_draft(folder, draft_name)
-    made = os.fstat(fd)
+    made = None
     try:
         with os.fdopen(fd, "wb") as file:
+            made = os.fstat(fd)
             write(file)
             file.flush()
             os.fsync(fd)
@@ -120,7 +121,7 @@ def write_in(
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(draft, dir_fd=folder)
-        if after_naming is not None and is_named(name, made, folder):
+        if after_naming is not None and made is not None and is_named(name, made, folder):
             after_naming()
         raise
 

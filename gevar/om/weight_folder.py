@@ -124,7 +124,7 @@ class WeightFolder:
         with errors_of(self.path / name):
             draft, fd = make_draft(self._fd)
             self._held.callback(os.close, fd)
-            self._held.callback(self._remove, draft)
+            self._held.callback(self._drop_draft, draft)
             with os.fdopen(fd, "wb", closefd=False) as file:
                 file.write(before)
             os.fsync(fd)
@@ -237,11 +237,14 @@ class WeightFolder:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self._fd)
 
+    def _drop_draft(self, name: str) -> None:
+        with suppress(OSError):  # one that cannot be removed is left to the next writer
+            self._remove(name)
+
     def _cut(self, name: str, size_bytes: int) -> None:
         """Take back what was appended to a file."""
         with suppress(FileNotFoundError):
-            fd = open_regular(name, os.O_RDWR, dir_fd=self._fd)
-            with os.fdopen(fd, "r+b") as file:
+            with os.fdopen(open_regular(name, os.O_RDWR, dir_fd=self._fd), "r+b") as file:
                 file.truncate(size_bytes)
 
     def _try_lock(self) -> bool:
