@@ -243,9 +243,8 @@ class WeightFolder:
 
     def _cut(self, name: str, size_bytes: int) -> None:
         """Take back what was appended to a file."""
-        with suppress(FileNotFoundError):
-            with os.fdopen(open_regular(name, os.O_RDWR, dir_fd=self._fd), "r+b") as file:
-                file.truncate(size_bytes)
+        with suppress(FileNotFoundError), os.fdopen(open_regular(name, os.O_RDWR, dir_fd=self._fd), "r+b") as file:
+            file.truncate(size_bytes)
 
     def _try_lock(self) -> bool:
         """Lock the list, and tell whether it has its name; another writer may replace or remove it while we wait."""
