@@ -3,14 +3,13 @@
 Readers take runs of blocks from a plan; each reads with ``pread`` into pinned staging buffers of its own and copies
 from there. A file is never copied from a map of it: a page fault inside a copy is slower than ``pread``, and turns a
 file that was cut short into a signal instead of an error. The staging buffers are all the host memory that bytes take,
-whatever the model. A file that is not the one it was at the start, when all of it was read, is an error.
+whatever the model. A file that is another one when all of it was read is an error.
 """
 
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Self
 
 from acl_shim import Device
@@ -57,10 +56,7 @@ class Upload:
     ValueError
         A setting, or a number of a request, is out of range; a buffer is not contiguous.
 
-    Notes
-    -----
-    Starting raises `ValueError` where a destination is plain host memory, and `LoadError` where a file cannot be opened
-    or is too short; nothing was moved then.
+    Starting raises `LoadError`, or `ValueError` for a destination in plain host memory, before anything is moved.
     Thread safety: `cancel` from any thread, the rest from one.
 
     Examples
@@ -103,17 +99,21 @@ class Upload:
         self._arrivals = Arrivals(self.arrays.size_bytes, settings.block_bytes, on_progress)
         self._cancel = cancel
         self._open_file = open_file
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # taken by itself: an interrupt may fall into the methods of a condition
+        self._changed = threading.Condition(self._lock)
         self._stack = ExitStack()
         self._threads: list[threading.Thread] = []
         self._times: list[StageTimes] = []
         self._working = self._taken = 0
         self._failure: BaseException | None = None
-        self._is_ended = False
-        self._started = self._ended_s = 0.0
+        self._is_ended, self._started, self._ended_s = False, 0.0, 0.0
 
     def __enter__(self) -> Self:
-        self._start(0)
+        try:
+            self._start(0)
+        except BaseException:
+            self._drain()
+            raise
         return self
 
     def _start(self, callers: int) -> None:
@@ -131,13 +131,13 @@ class Upload:
         self._times = [StageTimes() for _ in range(self._working)]
         for times in self._times[callers:]:
             thread = threading.Thread(target=self._work, args=(times,), name="gevar-upload")
+            self._threads.append(thread)
             try:
                 thread.start()
             except RuntimeError as error:
-                self._working -= 1
+                self._threads.pop()
                 self._fail(error)
                 return
-            self._threads.append(thread)
 
     def __iter__(self) -> Iterator[UploadRequest]:
         """Give each request when its bytes are on the device; raise as `wait` at the end."""
@@ -147,7 +147,7 @@ class Upload:
 
     def _next_arrived(self) -> int | None:
         """Wait for a request to be complete; None at the end, or where the upload failed."""
-        with self._changed:
+        with self._lock:
             while not self._failure:
                 number = self._arrivals.pop()
                 if number is not None or not self._working:
@@ -157,8 +157,7 @@ class Upload:
 
     def cancel(self) -> None:
         """Stop the upload; `wait` then raises `StateError`, except where everything is there."""
-        done, total = self._arrivals.done, self._arrivals.total
-        self._fail(StateError(f"the upload was cancelled after {done} B of {total} B"))
+        self._fail(StateError(f"the upload was cancelled after {self._arrivals.done} B of {self._arrivals.total} B"))
 
     def wait(self) -> UploadReport:
         """Wait for the end; called again, it gives the same.
@@ -191,15 +190,21 @@ class Upload:
                 self._failure = self._failure or error
         if self._failure:
             raise self._failure
-        elapsed_s = self._ended_s - self._started
-        return report_of(self._arrivals.total, elapsed_s, self.settings, self._times, self.files.modes)
+        total, elapsed_s = self._arrivals.total, self._ended_s - self._started
+        return report_of(total, elapsed_s, self.settings, self._times, self.files.modes)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if any(thread.is_alive() for thread in self._threads):
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._drain()
+        except BaseException:  # an interrupt; who does not want to wait interrupts once more
+            self._drain()
+            raise
+
+    def _drain(self) -> None:
+        """Stop the readers, wait for them, and give everything back."""
+        if self._working:
             self.cancel()
-        for thread in self._threads:
+        for thread in filter(threading.Thread.is_alive, self._threads):  # others ended, or did not start
             thread.join()
         self._stack.close()
 
@@ -210,10 +215,10 @@ class Upload:
             self._work(self._times[0])
             return self.wait()
         finally:
-            self.__exit__(None, None, None)
+            self.__exit__()
 
     def _fail(self, error: BaseException) -> None:
-        with self._changed:
+        with self._lock:
             if self._arrivals.done < self._arrivals.total or not isinstance(error, StateError):
                 self._failure = self._failure or error
                 self.stop.set()
@@ -229,17 +234,16 @@ class Upload:
                     self._fail(error)
         except BaseException as error:
             self._fail(error)
-        with self._changed:
+        with self._lock:
             self._working -= 1
             self._ended_s = time.perf_counter()
             self._changed.notify_all()
 
     def take(self, is_single: bool) -> Run | None:
         """Return the next run, of one block or of many; None when there is none, or the upload ended."""
-        with self._changed:
+        with self._lock:
             run = None if self.is_stopped else self.plan.run(self._taken, self.settings.workers, is_single)
-            if run:
-                self._taken = run.end
+            self._taken = run.end if run else self._taken
             return run
 
     @property
@@ -251,7 +255,7 @@ class Upload:
 
     def arrived(self, first: int, end: int) -> None:
         """Count blocks ``first`` to before ``end``, whose bytes are on the device."""
-        with self._changed:
+        with self._lock:
             self._arrivals.count(self.plan, first, end)
             self._changed.notify_all()
             if self._failure:

@@ -187,3 +187,55 @@ def test_threads_that_do_not_start(
         calls = 0
         with Upload(device, wanted, workers=4, block_bytes=SIZE) as run, pytest.raises(RuntimeError, match="can't"):
             list(run)
+
+
+@EVERY_WAY
+def test_an_interrupt_while_threads_start(
+    device: Device, path: Path, host: HostControls, monkeypatch: pytest.MonkeyPatch, buffers: int, workers: int
+) -> None:
+    start, is_first = threading.Thread.start, True
+
+    def interrupted(thread: threading.Thread) -> None:
+        nonlocal is_first
+        start(thread)
+        if is_first and thread.name == "gevar-upload":
+            is_first = False
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    settings = {"workers": workers, "buffers": buffers, "block_bytes": SIZE}
+    with requests(device, path, host) as wanted:
+        if workers > 1:
+            with pytest.raises(KeyboardInterrupt):
+                upload(device, wanted, **settings)
+        is_first = True
+        with pytest.raises(KeyboardInterrupt):
+            Upload(device, wanted, **settings).__enter__()
+
+
+@EVERY_WAY
+def test_an_interrupt_while_threads_are_waited_for(
+    device: Device, path: Path, host: HostControls, monkeypatch: pytest.MonkeyPatch, buffers: int, workers: int
+) -> None:
+    join, is_first, go_on = threading.Thread.join, True, threading.Event()
+
+    def interrupted(thread: threading.Thread, timeout: float | None = None) -> None:
+        nonlocal is_first
+        go_on.set()
+        if is_first and thread.name == "gevar-upload":
+            is_first = False
+            raise KeyboardInterrupt
+        join(thread, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with requests(device, path, host) as wanted:
+        run = Upload(
+            device,
+            wanted,
+            block_bytes=SIZE,
+            buffers=buffers,
+            workers=workers,
+            open_file=at_read(2, lambda: go_on.wait(30)),
+        )
+        with pytest.raises(KeyboardInterrupt), run:
+            pass
