@@ -55,10 +55,10 @@ def build(
     weight_bytes, file_bytes = sum(tensor.data.nbytes for tensor in tensors), Path(output).stat().st_size
     if as_json:
         rows = [
-            {"name": tensor.name, "dtype": tensor.dtype.name, "shape": tensor.shape, "size": tensor.data.nbytes}
+            {"name": tensor.name, "dtype": tensor.dtype.name, "shape": tensor.shape, "size_bytes": tensor.data.nbytes}
             for tensor in tensors
         ]
-        print_json({"file": output, "size": file_bytes, "kind": kind, "tensors": rows})
+        print_json({"file": output, "size_bytes": file_bytes, "kind": kind, "tensors": rows})
         return
     print(f"read     {len(tensors)} tensors, {size_text(weight_bytes)}, from {printable(source)}")
     print(f"wrote    {printable(output)}, {size_text(file_bytes)}")

@@ -34,7 +34,7 @@ def extract(file: str, output: str, weight_dir: str | None, bundle: bool, as_jso
                 "name": tensor.name,
                 "dtype": tensor.dtype.name,
                 "shape": tensor.shape,
-                "size": tensor.data.nbytes,
+                "size_bytes": tensor.data.nbytes,
                 "raw": tensor.name in raw,
             }
             for tensor in tensors

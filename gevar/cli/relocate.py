@@ -45,7 +45,9 @@ def relocate(
     done = relocate_model(file, output, weight_dir=weight_dir, target_weight_dir=to_dir, kind=kind, as_bundle=bundle)
     if as_json:
         names = [str(path) for path in done.files]
-        print_json({"file": file, "output": output, "weights": done.nodes, "files": names, "size": done.size_bytes})
+        print_json(
+            {"file": file, "output": output, "weights": done.nodes, "files": names, "size_bytes": done.size_bytes}
+        )
         return
     where = f"in files of {size_text(done.size_bytes)}" if kind == "file" else "in the model"
     print(f"wrote    {printable(output)}, {done.nodes} external weights {where}")

@@ -40,7 +40,13 @@ def test_bytes_go_inside(model: Path, tmp_path: Path, kind: str) -> None:
     out = tmp_path / "new" / "n.om"
     done = gevar("relocate", model, "-o", out, "--as", kind, "--json")
     assert done.returncode == 0
-    assert json.loads(done.stdout) == {"file": str(model), "output": str(out), "weights": 2, "files": [], "size": 0}
+    assert json.loads(done.stdout) == {
+        "file": str(model),
+        "output": str(out),
+        "weights": 2,
+        "files": [],
+        "size_bytes": 0,
+    }
     for path in (tmp_path / "weight").iterdir():
         path.unlink()
     with_hashes = gevar("extract", out, "-o", tmp_path / "back.npz")

@@ -79,8 +79,8 @@ def test_there_and_back(weights: tuple[Path, dict[str, np.ndarray]], tmp_path: P
 def test_build_in_json_and_by_name(weights: tuple[Path, dict[str, np.ndarray]], tmp_path: Path) -> None:
     source, _ = weights
     facts = json.loads(gevar("build", source, "-o", tmp_path / "m.om", "--name", "mine", "--json").stdout)
-    assert facts["tensors"][0] == {"name": "kernel", "dtype": "DT_FLOAT", "shape": [30, 40], "size": 4800}
-    assert facts["size"] == (tmp_path / "m.om").stat().st_size
+    assert facts["tensors"][0] == {"name": "kernel", "dtype": "DT_FLOAT", "shape": [30, 40], "size_bytes": 4800}
+    assert facts["size_bytes"] == (tmp_path / "m.om").stat().st_size
     facts = json.loads(gevar("extract", tmp_path / "m.om", "-o", tmp_path / "b.safetensors", "--json").stdout)
     assert [row["raw"] for row in facts["tensors"]] == [False] * 4
     with open_om(tmp_path / "m.om") as om:
