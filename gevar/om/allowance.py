@@ -16,6 +16,9 @@ FACTOR: Final = 4
 EXTRA_BYTES: Final = 24 << 20
 """What is counted may take so many times the bytes of the file, and so many more; the rest of 64 MiB is not counted."""
 
+CONST_BYTES: Final = 1000
+VARIABLE_BYTES: Final = 2200
+"""What a constant or variable takes where it is told or loaded, beside its operator and descriptions."""
 _EQUAL_BYTES: Final = 8 << 20
 """What of that the models share equally: the smallest one has some operators, too."""
 

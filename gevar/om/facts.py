@@ -26,6 +26,7 @@ from gevar.om.source import ByteSource
 from gevar.om.wire import count_unknown_fields
 from gevar.proto import ge_ir, task
 from gevar.types.format import format_to_serial
+from gevar.types.tensor_desc import TensorDesc
 from gevar.types.tensor_sizes import padding_bytes
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
@@ -91,10 +92,11 @@ def _model(om: OmFile, model: OmModel, *, deep: bool) -> dict[str, Json]:
         model.check_decodes()
     mobile = om.dialect == Dialect.M
     consts = model.const_nodes()
+    rows, mismatches = _const_rows(consts, deep=deep)
     facts: dict[str, Json] = {
         "partitions": [_partition(partition, mobile=mobile) for partition in model.partitions],
-        "model_def": _model_def(model, consts, deep=deep),
-        "consts": _consts(consts, deep=deep),
+        "model_def": _model_def(model, mismatches, deep=deep),
+        "consts": _consts(consts, rows),
         "variables": [_variable(node) for node in model.variable_nodes()],
     }
     weights = model.partition_source(PartitionType.WEIGHTS_DATA)
@@ -157,13 +159,13 @@ def _partition(partition: Partition, *, mobile: bool = False) -> dict[str, Json]
     }
 
 
-def _model_def(model: OmModel, consts: Sequence[ConstNode], *, deep: bool) -> dict[str, Json]:
+def _model_def(model: OmModel, mismatches: int, *, deep: bool) -> dict[str, Json]:
     facts: dict[str, Json] = {
         "name": model.name,
         "version": model.version,
         "custom_version": model.custom_version,
         "compressed_attrs": model.is_compressed,
-        "size_vs_shape_mismatch": sum(_mismatch(const) for const in consts),
+        "size_vs_shape_mismatch": mismatches,
         "attrs": _attrs(model.attrs),
         "graphs": [
             {
@@ -186,15 +188,26 @@ def _attrs(attrs: Mapping[str, ge_ir.AttrDef]) -> dict[str, Json]:
     return {name: value for name, value in values.items() if value is not None and not isinstance(value, bytes)}
 
 
-def _mismatch(const: ConstNode) -> bool:
+def _const_rows(consts: Sequence[ConstNode], *, deep: bool) -> tuple[list[Json], int]:
+    """Facts of the constants that have a value, and how many have other bytes than their shape says."""
+    rows: list[Json] = []
+    mismatches = 0
+    for const in consts:
+        desc = const.desc  # read at each call
+        mismatches += _mismatch(const, desc)
+        if const.storage != ConstStorage.NONE:
+            rows.append(_const(const, desc, deep=deep))
+    return rows, mismatches
+
+
+def _mismatch(const: ConstNode, desc: TensorDesc | None) -> bool:
     """Whether the bytes of a constant are not those of its shape and type, where these have a size."""
-    desc = const.desc
     if desc is None or desc.dtype.element_bits is None or min(desc.shape, default=0) < 0:
         return False
     return -(-math.prod(desc.shape) * desc.dtype.element_bits // 8) != const.size_bytes
 
 
-def _consts(consts: Sequence[ConstNode], *, deep: bool) -> dict[str, Json]:
+def _consts(consts: Sequence[ConstNode], rows: list[Json]) -> dict[str, Json]:
     def count_and_bytes(storage: ConstStorage) -> list[int]:
         """Count, and declared bytes, which in a root graph may lie elsewhere."""
         sizes = [const.declared_bytes for const in consts if const.storage == storage]
@@ -206,12 +219,11 @@ def _consts(consts: Sequence[ConstNode], *, deep: bool) -> dict[str, Json]:
         "by_data_offset": count_and_bytes(ConstStorage.DATA_OFFSET),
         "by_merged_offset": count_and_bytes(ConstStorage.MERGED_OFFSET),
         "without_value": count_and_bytes(ConstStorage.NONE)[0],
-        "list": [_const(const, deep=deep) for const in consts if const.storage != ConstStorage.NONE],
+        "list": rows,
     }
 
 
-def _const(const: ConstNode, *, deep: bool) -> dict[str, Json]:
-    desc = const.desc
+def _const(const: ConstNode, desc: TensorDesc | None, *, deep: bool) -> dict[str, Json]:
     return {
         "name": const.name,
         "dtype": None if desc is None else desc.dtype.name,

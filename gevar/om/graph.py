@@ -1,10 +1,14 @@
 """The graphs of a model, and the order in which a loader meets their nodes."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gevar.graph.all_nodes import nodes_from
-from gevar.om.node import OmNode
+from gevar.om.model_def import DecodedModelDef
+from gevar.om.node import NodeReader, OmNode
+from gevar.om.op_def import Apart
+
+_NOTHING: Final = Apart()
 
 
 class OmGraph(NamedTuple):
@@ -12,6 +16,21 @@ class OmGraph(NamedTuple):
 
     name: str
     nodes: tuple[OmNode, ...]
+
+
+def om_graphs(decoded: DecodedModelDef, reader: NodeReader) -> tuple[OmGraph, ...]:
+    """Return the graphs of a model definition, as stored."""
+    found = []
+    for at, graph in enumerate(decoded.message.graph):
+        places = ((at, number) for number in range(len(graph.op)))
+        nodes = zip(graph.op, places, strict=True)
+        found.append(
+            OmGraph(
+                graph.name,
+                tuple(OmNode(op, graph.name, reader, decoded.apart.get(place, _NOTHING)) for op, place in nodes),
+            )
+        )
+    return tuple(found)
 
 
 def load_order(graphs: Sequence[OmGraph]) -> Iterator[OmNode]:

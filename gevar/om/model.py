@@ -2,33 +2,27 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Final
 
 from google.protobuf.message import DecodeError
 
 from gevar.errors import ModelFileError
 from gevar.graph import Model
-from gevar.om.allowance import Allowance, FileAllowance
+from gevar.om.allowance import CONST_BYTES, VARIABLE_BYTES, Allowance, FileAllowance
 from gevar.om.attr_names import AttrNames, AttrTable, attr_table
 from gevar.om.attr_value import PlainValue, plain_value
 from gevar.om.consts import ConstNode, const_node
-from gevar.om.graph import OmGraph, load_order
+from gevar.om.graph import OmGraph, load_order, om_graphs
 from gevar.om.inout_info import InOutInfo, read_inout_info
 from gevar.om.kernel_store import CUSTOM_OP_ITEM_MAGIC, KERNEL_ITEM_MAGIC, KernelStore, read_kernel_store
 from gevar.om.model_def import DecodedModelDef, decode_head, decode_model_def, graph_parts
 from gevar.om.node import CONST_TYPES, VARIABLE_TYPES, NodeReader, OmNode
-from gevar.om.op_def import WHAT, Apart, merge_piece, read_places, whole_op
+from gevar.om.op_def import WHAT, merge_piece, put_back, whole_op
 from gevar.om.partition import Partition, PartitionType
 from gevar.om.so_store import SoItem, read_so_store
 from gevar.om.source import ByteSource
 from gevar.proto import ge_ir, task
 from gevar.status import ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED as _PARTITION_FAILED
 from gevar.status import ACL_ERROR_GE_EXEC_LOAD_TASK_PARTITION_FAILED
-
-_NOTHING: Final = Apart()
-_CONST_BYTES: Final = 1000
-_VARIABLE_BYTES: Final = 2200
-"""What a constant or variable takes where it is told or loaded, beside its operator and descriptions."""
 
 
 class OmModel:
@@ -131,11 +125,7 @@ class OmModel:
         except (DecodeError, RecursionError) as error:  # nested deeper than any operator alone
             raise self._fail(f"it does not decode: {error}") from error
         for (graph_index, op_index), apart in self._decoded.apart.items():
-            attrs = message.graph[graph_index].op[op_index].attr
-            for stored, place in apart.data.items():
-                attrs[stored].t.data = read_places(self._model_def_source, (place,))
-            for stored, places in apart.attrs.items():
-                attrs[stored].MergeFromString(read_places(self._model_def_source, places))
+            put_back(message.graph[graph_index].op[op_index], self._model_def_source, apart)
         restore = self._names.restorer()
         for graph in message.graph:
             for op in graph.op:
@@ -172,15 +162,8 @@ class OmModel:
     @cached_property
     def graphs(self) -> tuple[OmGraph, ...]:
         """The root graph and then its subgraphs, as stored."""
-        apart = self._decoded.apart
         reader = NodeReader(self._model_def_source, self._names, self._allowance, self._fail)
-        return tuple(
-            OmGraph(
-                graph.name,
-                tuple(OmNode(op, graph.name, reader, apart.get((at, n), _NOTHING)) for n, op in enumerate(graph.op)),
-            )
-            for at, graph in enumerate(self._decoded.message.graph)
-        )
+        return om_graphs(self._decoded, reader)
 
     def check_decodes(self) -> None:
         """Decode all of every operator, and forget it; else that is done when one is asked for.
@@ -209,7 +192,7 @@ class OmModel:
         Source: GE source, runtime/v1/graph/load/model_manager/davinci_model.cc.
         """
         found = [node for node in self.nodes() if node.type in VARIABLE_TYPES]
-        self._allowance.check(_VARIABLE_BYTES * len(found), f"{len(found)} variables")
+        self._allowance.check(VARIABLE_BYTES * len(found), f"{len(found)} variables")
         return found
 
     def const_nodes(self) -> list[ConstNode]:
@@ -222,7 +205,7 @@ class OmModel:
             they would take more memory than the model may.
         """
         nodes = [node for graph in self.graphs for node in graph.nodes if node.type in CONST_TYPES]
-        self._allowance.check(_CONST_BYTES * len(nodes), f"{len(nodes)} constants")
+        self._allowance.check(CONST_BYTES * len(nodes), f"{len(nodes)} constants")
         return [self.const_node(node) for node in nodes]
 
     def const_node(self, node: OmNode) -> ConstNode:

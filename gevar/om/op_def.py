@@ -192,6 +192,14 @@ def _some_fields(source: ByteSource, message: WireField) -> list[WireField]:
     return found if len(found) <= _TENSOR_FIELDS else []
 
 
+def put_back(op: ge_ir.OpDef, source: ByteSource, apart: Apart) -> None:
+    """Put what was left out of an operator, which decodes, into its message again."""
+    for stored, place in apart.data.items():
+        op.attr[stored].t.data = read_places(source, (place,))
+    for stored, places in apart.attrs.items():
+        op.attr[stored].MergeFromString(read_places(source, places))
+
+
 def whole_op(source: ByteSource, names: AttrNames, op: ge_ir.OpDef, apart: Apart, fail: Fail) -> WholeOp:
     """Return an operator with plain names, and its large attributes in wire form where they take much when decoded.
 
