@@ -67,7 +67,7 @@ class StopFlag:
 class BlockCopyCalls(CopyCalls):
     """Copies of blocks of files, many in one call."""
 
-    def check_destinations(self, dst: NDArray[np.uint64], size_bytes: NDArray[np.int64]) -> None:
+    def check_destinations(self, dst: NDArray[np.uint64], size_bytes: NDArray[np.uint64]) -> None:
         """Refuse places that are plain host memory, before many copies to them that do not look.
 
         Places that lie close to each other, by first or last byte, are looked up once.
@@ -85,7 +85,7 @@ class BlockCopyCalls(CopyCalls):
             A place is plain host memory.
         """
         used = np.flatnonzero(size_bytes)
-        ends = np.concatenate([dst[used], dst[used] + (size_bytes[used] - 1).astype(np.uint64)])
+        ends = np.concatenate([dst[used], dst[used] + size_bytes[used] - np.uint64(1)])
         places = ends >> np.uint64(_NEIGHBOURHOOD_SHIFT)
         others = np.flatnonzero(np.diff(places, prepend=places[:1] + np.uint64(1)))  # most are beside the one before
         places = places[others] - places.min(initial=_LAST)

@@ -123,9 +123,10 @@ class Upload:
         self._started = time.perf_counter()
         with ExitStack() as stack:
             self.files = OpenFiles(self.arrays, self._open_file, self.settings.past_cache, stack)
-            for number, device in enumerate(self.devices):
-                device.check_destinations(*self.arrays.destinations(number))
             self.plan: LoadPlan = plan(self.arrays, self.settings.block_bytes)
+            for number, device in enumerate(self.devices):
+                copies = self.plan.copies[self.plan.copy_device == number]
+                device.check_destinations(copies[:, 0], copies[:, 2])
             self._stack = stack.pop_all()
         self._working = max(min(self.settings.workers, len(self.plan.blocks)), 1)
         self._times = [StageTimes() for _ in range(self._working)]

@@ -1,9 +1,10 @@
 """Requests of an upload as arrays: what plans are made from, and what callers with very many regions give."""
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar, cast
+from typing import Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,13 +127,6 @@ class UploadArrays:
         part = source.cast("B")[offset : offset + size] if size else memoryview(b"")  # no cast has dimensions of 0
         return UploadRequest(part, int(self.dev_addr[number]), device, digest)
 
-    def destinations(self, number: int) -> tuple[UInt64Array, Int64Array]:
-        """Return device addresses and sizes of the requests that go to one of the devices."""
-        if self.device is None:
-            return (self.dev_addr, self.size_bytes) if number == 0 else (self.dev_addr[:0], self.size_bytes[:0])
-        chosen = self.device == number
-        return self.dev_addr[chosen], self.size_bytes[chosen]
-
     @property
     def copies(self) -> int:
         """How many copies the requests are where each goes on from the one before if it does so on both sides."""
@@ -164,7 +158,7 @@ def arrays_of(requests: Sequence[UploadRequest] | UploadArrays) -> UploadArrays:
     Raises
     ------
     TypeError
-        A source is neither a region of a file nor a buffer.
+        A source is neither a region of a file nor a buffer; a number is no integer.
     ValueError
         A number is negative or out of range; a buffer is not contiguous.
     """
@@ -187,9 +181,9 @@ def arrays_of(requests: Sequence[UploadRequest] | UploadArrays) -> UploadArrays:
         return UploadArrays(
             tuple(sources),
             source,
-            np.fromiter([region.offset for region in regions], np.int64, count),
-            np.fromiter([region.size_bytes for region in regions], np.int64, count),
-            np.fromiter([request.dev_addr for request in requests], np.uint64, count),
+            _column("q", [region.offset for region in regions]),
+            _column("q", [region.size_bytes for region in regions]),
+            _column("Q", [request.dev_addr for request in requests]).view(np.uint64),
             tuple(devices),
             device if len(devices) > 1 else None,
             None if digests.count(None) == count else digests,
@@ -212,6 +206,11 @@ def _check_source(source: Path | memoryview) -> None:
         raise TypeError(f"a source is {type(source).__name__}: give a pathlib.Path or a memoryview")
     if not source.c_contiguous:
         raise ValueError(f"a buffer of {source.nbytes} B is not C-contiguous: copy it with numpy.ascontiguousarray")
+
+
+def _column(code: Literal["q", "Q"], numbers: list[int]) -> Int64Array:
+    """Return numbers as a column; an array takes a list in two thirds of the time that numpy takes."""
+    return np.frombuffer(array(code, numbers), np.int64)
 
 
 def _numbered(things: list[_Thing]) -> tuple[list[_Thing], Int64Array]:

@@ -118,12 +118,12 @@ def test_places_are_looked_at(device: Device) -> None:
     host = np.zeros(100, np.uint8)
     with device.malloc(10 << 20) as buffer:
         for size in (0, 1, 1 << 20, 10 << 20):
-            device.check_destinations(np.array([buffer.addr], np.uint64), np.array([size]))
+            device.check_destinations(np.array([buffer.addr], np.uint64), np.array([size], np.uint64))
         column = np.uint64(buffer.addr) + np.arange(0, 10 << 20, 5000, dtype=np.uint64)
-        device.check_destinations(column, np.full(len(column), 5))
-        device.check_destinations(column[:0], np.zeros(0, np.int64))
+        device.check_destinations(column, np.full(len(column), 5, np.uint64))
+        device.check_destinations(column[:0], column[:0])
         for at in (0, 700, len(column) - 1):
-            wrong, sizes = column.copy(), np.full(len(column), 5)
+            wrong, sizes = column.copy(), np.full(len(column), 5, np.uint64)
             wrong[at], sizes[at] = host.ctypes.data, 77
             with pytest.raises(
                 ValueError, match=f"^copy of 77 B from the host to device 0: the destination {wrong[at]:#x} is"

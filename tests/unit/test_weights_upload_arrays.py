@@ -144,14 +144,3 @@ def test_no_destination_reaches_beyond_the_last_address(size: int, is_refused: b
             arrays_of(requests)
     else:
         assert arrays_of(requests).dev_addr.tolist() == [2**64 - 16] * 2
-
-
-def test_destinations_by_device() -> None:
-    device = host_runtime().device(0)
-    places = [(1, None), (2, device), (3, None), (4, device)]
-    found = arrays_of([UploadRequest(FileRegion(Path("a"), 0, n), 10 * n, device) for n, device in places])
-    assert [[column.tolist() for column in found.destinations(n)] for n in (0, 1)] == [
-        [[10, 30], [1, 3]],
-        [[20, 40], [2, 4]],
-    ]
-    assert [column.tolist() for column in arrays_of([found[0], found[2]]).destinations(0)] == [[10, 30], [1, 3]]
