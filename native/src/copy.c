@@ -25,6 +25,7 @@
 #include "pagetable.h"
 #include "peer.h"
 #include "place.h"
+#include "streaming.h"
 #include "table.h"
 #include "vspace.h"
 
@@ -104,6 +105,8 @@ static bool move(const struct segment *to, const struct segment *from, uint64_t 
         return write_fresh(to, from->bytes, len);
     else if (to->phys && from->phys)
         memmove(to->bytes, from->bytes, len);
+    else if (to->phys)
+        streaming_copy(to->bytes, from->bytes, len);
     else
         memcpy(to->bytes, from->bytes, len);
     return true;
