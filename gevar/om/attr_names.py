@@ -29,6 +29,8 @@ _BASE = 127
 _MAX_DIGITS = 5
 """No list has 127^5 names; a longer number is not worth computing."""
 _VT_LIST_STRING = 1
+_ITEM_BYTES = 64
+"""What a name or text of a table takes beside its bytes."""
 _RESTORED = "restored attribute names and texts"
 
 
@@ -71,13 +73,18 @@ class AttrTable:
     values: tuple[bytes, ...]
 
 
-def attr_table(model_attrs: Mapping[str, ge_ir.AttrDef], fail: Callable[[str], ModelFileError]) -> AttrTable | None:
+def attr_table(
+    model_attrs: Mapping[str, ge_ir.AttrDef],
+    fail: Callable[[str], ModelFileError],
+    allowance: Allowance | None = None,
+) -> AttrTable | None:
     """Return the table among the attributes of a model, or None for a model that is not compressed.
 
     Raises
     ------
     ModelFileError
-        Made by `fail`: the lists of names and flags differ in length, or a name is not UTF-8.
+        Made by `fail`: the lists of names and flags differ in length, or a name is not UTF-8. Or they take more memory
+        than is left of `allowance`.
     """
     if OM_COMPRESS_VERSION_ATTR not in model_attrs:
         return None
@@ -85,6 +92,9 @@ def attr_table(model_attrs: Mapping[str, ge_ir.AttrDef], fail: Callable[[str], M
         key: model_attrs[key].list if key in model_attrs else ge_ir.AttrDef_ListValue()
         for key in (ATTR_NAME_ENUM_ATTR, ATTRS_USE_STRING_VALUE_ATTR, ATTR_VALUE_ENUM_ATTR)
     }
+    if allowance is not None:
+        items = sum(len(found.s) + len(found.b) for found in lists.values())
+        allowance.take(_ITEM_BYTES * items, f"a table of {items} names, flags and texts")
     try:
         names = tuple(name.decode() for name in lists[ATTR_NAME_ENUM_ATTR].s)
     except UnicodeDecodeError as error:

@@ -149,7 +149,7 @@ class OmModel:
         try:
             allowance = self._allowance.anew()
             head = decode_head(source, allowance)
-            names = self._attr_names(attr_table(head.attr, self._fail))
+            names = self._attr_names(attr_table(head.attr, self._fail, allowance))
             parts = (
                 (graph, (whole_op(source, names, op, apart, self._fail) for op, apart in ops))
                 for graph, ops in graph_parts(source, allowance)
@@ -278,7 +278,7 @@ class OmModel:
 
     @cached_property
     def _own_table(self) -> AttrTable | None:
-        return attr_table(self.attrs, self._fail)
+        return attr_table(self.attrs, self._fail, self._allowance)
 
     @cached_property
     def _names(self) -> AttrNames:

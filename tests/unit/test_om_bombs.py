@@ -38,6 +38,9 @@ BOMBS = {
     "a long text many times in a variable": numbered("Variable", build.attr_ints([0] * 2000), 1, TEXTS),
     "a long text of many values": build.g3([(0, build.model_def("m", [build.graph("g", VALUES)], TEXTS))]),
     "a long name of many operators": numbered("Data", build.attr_i(0), 2000, build.compression([LONG])),
+    "a long table of names": numbered(
+        "Data", build.attr_i(0), 1, build.compression([f"{n:x}" for n in range(600_000)])
+    ),
     "operators without bytes": build.g3([(0, build.field(7, b"\x32\0" * 700_000))]),
     "graphs without bytes": build.g3([(0, b"\x3a\0" * 700_000)]),
     "records without bytes": build.g3([(0, build.model_def("m", [])), (8, build.record(9, b"") * 1_000_000)]),
