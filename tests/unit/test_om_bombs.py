@@ -27,6 +27,7 @@ def numbered(op_type: str, attr: bytes, count: int, table: dict[str, bytes]) -> 
 
 
 TEXTS = build.compression(["location"], [True], [LONG])
+NAMES = build.compression([f"{n:x}" for n in range(600_000)])
 VALUES = [
     build.op(f"c{i}", "Const", {"value": build.attr_t(build.tensor(build.tensor_desc(attrs={FIRST: build.attr_i(0)})))})
     for i in range(500)
