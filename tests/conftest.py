@@ -1,6 +1,7 @@
 """Fixtures for every group: a runtime per backend, the host runtime's controls, and the check that nothing is left."""
 
 import gc
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -48,6 +49,15 @@ def device(runtime: Runtime) -> Device:
 def host() -> HostControls:
     """Return the controls of the host runtime, with no failure planned."""
     return controls()
+
+
+@pytest.fixture(autouse=True)
+def log_levels() -> Iterator[None]:
+    """Bring the levels of logs back, which a command sets for its process."""
+    levels = {log: log.level for log in (logging.getLogger(), logging.getLogger("acl_shim"))}
+    yield
+    for log, level in levels.items():
+        log.setLevel(level)
 
 
 @pytest.fixture(autouse=True)

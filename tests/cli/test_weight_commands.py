@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -30,13 +29,8 @@ ROW = TensorDesc(DataType.DT_FLOAT, Format.FORMAT_ND, (4,))
 def gevar(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a command in this process, which is quicker than in one of its own."""
     out, err = io.StringIO(), io.StringIO()
-    log = logging.getLogger("acl_shim")
-    level = log.level
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as stop:
-            main(list(map(str, words)))
-    finally:
-        log.setLevel(level)  # a command sets it for its process
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as stop:
+        main(list(map(str, words)))
     code = stop.value.code
     assert isinstance(code, int)
     return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())

@@ -7,6 +7,7 @@ import itertools
 import os
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -28,6 +29,8 @@ from tests.helpers.path_attacks import INSIDE, SECRET, patience
 
 OPENS, MOST_OPENS = 400, 20_000
 """How often a name is opened at least, and at most until it was both found and refused."""
+REST = 1000
+"""After so many swaps of a file it stays a moment."""
 
 
 @pytest.fixture
@@ -39,7 +42,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def swap_file(folder: Path) -> Iterator[None]:
-    """Let the name be that of the file, a link, a hard link, a pipe, a folder and of nothing, one after the other."""
+    """Let the name be that of the file, a link, a hard link, a pipe, a folder and of nothing, one after the other.
+
+    Now and then the file stays a moment, so that it is found on busy machines, too.
+    """
     path, outside = folder / "weight" / "w", folder.parent / "outside" / "w"
     makers: tuple[Callable[[Path], object], ...] = (
         lambda new: new.write_bytes(INSIDE),
@@ -53,6 +59,8 @@ def swap_file(folder: Path) -> Iterator[None]:
         make(new)
         new.replace(path)
         yield
+        if make is makers[2] and number % REST == 2:
+            time.sleep(0.02)
         if number % len(makers) == 0:
             with suppress(OSError):
                 path.unlink()

@@ -169,7 +169,7 @@ def test_a_missing_side_file_is_a_miss(tmp_path: Path, vm: VarManager, caplog: p
     state = state_bytes(vm)
     with caplog.at_level(logging.INFO, "gevar.compile"):
         assert found(tmp_path, vm, graph_of()) is None
-    assert f"{side.name} is not there" in caplog.text
+    assert f"{side.name!r} is not there" in caplog.text
     assert state_bytes(vm) == state
     stored(tmp_path, vm, graph_of(), "again")
     assert found(tmp_path, vm, graph_of()) == "again"
