@@ -46,6 +46,7 @@ def check_open(before: int) -> None:
 
 def fail_each(work: Callable[[], object], folder: Path, call: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """Do the work with the first, second, third … call of a function failing, until it passes; return their number."""
+    monkeypatch.setattr(os, "fsync", lambda fd: None)  # whose waiting for the disk is most of the time otherwise
     real = getattr(os, call)
     for number in range(1, MOST_CALLS):
         left, before, opened = [number], files(folder), open_files()
