@@ -65,7 +65,7 @@ class World:
         for folder, names in (
             ("model/weight", SIZES),
             ("other", ("a.bin", "c.bin")),
-            ("work", ("a.bin", "b.bin")),
+            ("here", ("a.bin", "b.bin")),
             ("far", ("a.bin", "b.bin")),
         ):
             (self.root / folder / "dir").mkdir(parents=True)
@@ -78,7 +78,7 @@ class World:
         folders = {str(path) for path in self.root.rglob("*") if path.is_dir()}
         model_dir = str(self.root / "model") if has_model else None
         found = str(self.root / weight_dir) if weight_dir else model_dir and f"{model_dir}/weight"
-        return rules.Disk(self.files, folders, str(self.root / "work"), found, model_dir)
+        return rules.Disk(self.files, folders, str(self.root / "here"), found, model_dir)
 
 
 def run(count: int, seed: int) -> Campaign:
@@ -97,7 +97,7 @@ def run(count: int, seed: int) -> Campaign:
         world = World(Path(folder).resolve(), chance)
         world.make()
         here = Path.cwd()
-        os.chdir(world.root / "work")
+        os.chdir(world.root / "here")
         try:
             for _ in range(count):
                 models(world, seen)
@@ -149,7 +149,7 @@ def weight(world: World, number: int, known: Sequence[rules.Weight]) -> rules.We
         file = chance.choice(
             ("empty.bin", "none.bin", "dir", "b.bin", "c.bin") if is_odd else ("a.bin", "a.bin", "b.bin")
         )
-        paths = [file, f"./{file}", f"{root}/work/{file}", f"{root}/other/{file}"]
+        paths = [file, f"./{file}", f"{root}/here/{file}", f"{root}/other/{file}"]
         paths += ["../far/a.bin", f"{root}/far/{file}", f"{root}/model/weight/{file}"] if is_odd else []
         names = {
             "location": chance.choice(ODD_FOLDERS if is_odd else FOLDERS) + file if chance.random() < 0.7 else "",
